@@ -1,0 +1,392 @@
+"""The guard of the approval key: a pure machine that decides whether a key press was meant for the card on the screen.
+
+One job: from events with times (seconds of the input thread's monotonic clock) to an `Evidence`, or not. It knows no
+Textual, does no I/O, reads no clock; chance is injected. Whatever it is unsure of is not approved.
+
+LOCKED -> (the card's marker was written to the terminal) -> FENCING -> (the terminal answered a question that was asked
+after that frame, so every later key was sent after the terminal had the frame) -> QUIET -> (no input) -> ARMED -> (an
+allowed key) -> PENDING -> (nothing followed it) -> step done. Step 1 picks a choice; step 2 runs the same way with a random
+letter that only the repainted card tells. Times and reasons: `GuardTimes`. Source: spec G3, G4.
+
+What it cannot tell: a hand from something that reads this screen and writes to this keyboard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pollconsole.guard_facts import (
+    _SEAL,
+    LETTER_POOL,
+    Choice,
+    Evidence,
+    EvidenceRecord,
+    GuardTimes,
+    GuardView,
+    Inspect,
+    OpenCard,
+    State,
+    StepRecord,
+    Way,
+)
+
+__all__ = ["Choice", "Evidence", "EvidenceRecord", "Guard", "GuardTimes", "GuardView", "Inspect", "OpenCard", "State"]
+
+MAX_FENCES = 8
+"""Unanswered questions per painted version; after that the card waits, locked, for a terminal that answered before."""
+_MARKER_NUMBERS = 9000
+
+BARE_MODIFIERS = frozenset(
+    f"{side}_{name}" for side in ("left", "right") for name in ("shift", "control", "alt", "super", "hyper", "meta")
+) | {"iso_level3_shift", "iso_level5_shift", "caps_lock", "num_lock", "scroll_lock"}
+"""Some terminals report these on their own; they type nothing, and some keyboards need one for a digit."""
+
+
+@dataclass(frozen=True)
+class _Held:
+    """The first key, held back until it is known to stand alone."""
+
+    key: str
+    choice: Choice
+    record: StepRecord
+    at: float
+
+
+class Guard:
+    """The machine. Every method takes ``at``, seconds of one monotonic clock.
+
+    Args:
+        chance: ``chance(n)`` returns an integer from 0 to n-1; letters and markers come from it.
+        times: see `GuardTimes`.
+    """
+
+    def __init__(self, *, chance: Callable[[int], int], times: GuardTimes | None = None) -> None:
+        self._chance = chance
+        self.times = times or GuardTimes()
+        self._state = State.CLOSED
+        self._card: OpenCard | None = None
+        self._terminal = ""
+        self._terminal_answers = False
+        self._version = 0
+        self._reset_card(0.0)
+        self._lock_values("")
+
+    # -- what a card and its wiring read ---------------------------------------------------------------------------
+
+    @property
+    def state(self) -> State:
+        return self._state
+
+    @property
+    def marker(self) -> str:
+        """The text that the card must paint for this version; empty while no card is open."""
+        return self._marker
+
+    @property
+    def fence_wanted(self) -> bool:
+        """Whether the fence query should be written to the terminal now."""
+        return self._state is State.FENCING and self._fence_wanted
+
+    def take_outcome(self) -> Evidence | Inspect | None:
+        """The outcome, once: an `Evidence`, an `Inspect`, or None."""
+        outcome, self._outcome = self._outcome, None
+        return outcome
+
+    def view(self, at: float) -> GuardView:
+        """What the card should paint at *at*."""
+        fraction = 0.0
+        if self._state is State.QUIET:
+            fraction = min(1.0, max(0.0, (at - self._quiet_since) / self._quiet_needed))
+        elif self._state in (State.ARMED, State.PENDING):
+            fraction = 1.0
+        second = self._step == 2
+        return GuardView(
+            state=self._state,
+            step=self._step,
+            fraction=fraction,
+            marker=self._marker,
+            prompt=self._prompt(),
+            message=self._message(),
+            choice=self._choice if second else None,
+            letter=self._letter if second else None,
+            rejected_keys=self._rejected,
+        )
+
+    # -- the card and its surroundings -----------------------------------------------------------------------------
+
+    def card_opened(self, card: OpenCard, at: float, *, terminal: str = "") -> None:
+        """A card is drawn, or drawn anew with other content: everything starts over, locked."""
+        self._card = card
+        self._terminal = terminal
+        self._reset_card(at)
+        self._lock("painting the card", at)
+
+    def close(self) -> None:
+        """The card is gone. Nothing is decided."""
+        self._card = None
+        self._outcome = None
+        self._step, self._choice, self._letter = 1, None, None
+        self._lock_values("")
+        self._marker = ""
+        self._state = State.CLOSED
+
+    def changed(self, reason: str, at: float) -> None:
+        """Content, size, focus or the top screen changed: locked, back to step 1. *reason* is shown."""
+        if self._open():
+            self._lock(reason, at)
+
+    def obstacle(self, why: str | None, at: float) -> None:
+        """While *why* is not None the card cannot be read whole or answered: it stays locked and says why."""
+        if self._open() and why != self._obstacle:
+            self._obstacle = why
+            self._lock(why or "painting the card", at)
+
+    def resumed(self, at: float) -> None:
+        """The program was stopped and goes on, perhaps on another terminal."""
+        self._terminal_answers = False
+        self.changed("the program was stopped; read the card again", at)
+
+    def partly_written(self, missing: str) -> None:
+        """The marker was written, but a part of the card's text was not: locked until it was on the screen, too."""
+        if self._state is State.LOCKED and self._obstacle is None:
+            self._reason = f"not all is on the screen: scroll to the end ({missing})"
+
+    def marker_written(self, marker: str, at: float) -> None:
+        """A frame with *marker* went to the terminal, and all of the card's text with it or before."""
+        if self._state is State.LOCKED and self._obstacle is None and marker == self._marker:
+            self._state = State.FENCING
+            self._fence_wanted = True
+            self._reason = "waiting for the terminal"
+
+    def fence_sent(self, row: int, column: int, at: float) -> None:
+        """The query was written after that frame; only a report of the cell (*row*, *column*) answers it."""
+        if self._state is State.FENCING:
+            self._fences[(row, column)] = at
+            self._fence_wanted = False
+            self._last_fence = at
+
+    def fence_reply(self, row: int, column: int, at: float) -> None:
+        """A cursor report arrived. One that answers no question of this version is only stray input."""
+        if not self._open():
+            return
+        sent = self._fences.get((row, column))
+        if sent is None or at < sent:
+            self._input(at)
+            return
+        self._terminal_answers = True
+        if self._fence_ms is None:
+            # Also when the wait was given up: keys before this answer were sent before the card was on the screen.
+            self._fence_ms = _ms(at - sent)
+            self._be_quiet(at, self.times.quiet if self._step == 1 else self.times.quiet_again)
+        else:
+            self._input(at)
+
+    # -- time ------------------------------------------------------------------------------------------------------
+
+    def tick(self, at: float, *, idle: bool = True) -> None:
+        """Time passes. *idle* is False while input is on its way that this machine was not told of yet."""
+        if not self._open():
+            return
+        stalled = at - self._last_tick > self.times.stall
+        self._last_tick = max(self._last_tick, at)
+        if stalled and self._state is not State.LOCKED:
+            self._lock("the screen stood still; read the card again", at)
+        elif self._step == 2 and at - self._last_active > self.times.confirm:
+            self._lock(f"no confirmation within {self.times.confirm:g} s; choose again", at)
+        elif self._state is State.FENCING:
+            self._wait_for_fence(at)
+        elif self._state is State.QUIET and idle and at - self._quiet_since >= self._quiet_needed:
+            self._state = State.ARMED
+            self._armed_at = at
+        elif self._state is State.PENDING and idle:
+            held = self._held
+            if held is not None and at - held.at >= self.times.alone:
+                self._step_done(held, at)
+
+    def _wait_for_fence(self, at: float) -> None:
+        if self._fence_wanted or at - self._last_fence <= self.times.fence:
+            return
+        if not self._terminal_answers:
+            self._be_quiet(at, self.times.quiet_unanswered)
+        elif len(self._fences) < MAX_FENCES:
+            self._fence_wanted = True
+            self._reason = "the terminal is slow to answer"
+        else:
+            self._reason = "the terminal stopped answering: leave the card and open it again"
+
+    # -- input -----------------------------------------------------------------------------------------------------
+
+    def key(self, name: str, at: float, *, genuine: bool, isolated: bool = True) -> bool:
+        """A key event. Returns whether the guard used it up, so that nothing else may see it.
+
+        Args:
+            name: Textual's exact name (``y``; never the character, which alt+y has, too).
+            genuine: read and stamped by our driver's input thread.
+            isolated: it was all that one read from the terminal held, and no modifier but shift was down.
+        """
+        card = self._card
+        if card is None or not self._open():
+            return False
+        if name in BARE_MODIFIERS:
+            return self._step == 2
+        self._last_active = max(self._last_active, at)
+        if self._step == 2:
+            self._confirming_key(name, at, genuine, isolated)
+            return True
+        choice = next((choice for choice in card.choices if choice.digit == name), None)
+        if choice is None:
+            self._rejected += name not in card.navigation
+            self._input(at)
+            return False
+        if choice.way is Way.INSPECT and genuine and isolated and self._state in (State.QUIET, State.ARMED):
+            self._outcome = Inspect(choice)
+            self._input(at)
+        elif self._acceptable(at, genuine, isolated):
+            self._hold(name, choice, at)
+        else:
+            self._rejected += 1
+            self._input(at)
+        return True
+
+    def _confirming_key(self, name: str, at: float, genuine: bool, isolated: bool) -> None:
+        readable = self._state in (State.QUIET, State.ARMED, State.PENDING)
+        if name != self._letter or not genuine or not readable or self._choice is None:
+            self._rejected += name != "escape"
+            self._lock("not the shown letter; choose again" if name != "escape" else "choose again", at)
+        elif self._acceptable(at, genuine, isolated):
+            self._hold(name, self._choice, at)
+        else:
+            self._rejected += 1
+            self._input(at)
+
+    def _acceptable(self, at: float, genuine: bool, isolated: bool) -> bool:
+        # A key that was typed before the tick that armed is delivered after it when the loop was busy: `at` tells.
+        return genuine and isolated and self._state is State.ARMED and at >= self._armed_at
+
+    def paste(self, at: float) -> None:
+        """Text was pasted."""
+        self.changed("something was pasted", at)
+
+    def mouse(self, at: float) -> None:
+        """A mouse button or wheel."""
+        self.stray(at)
+
+    def focus(self, at: float) -> None:
+        """The terminal window got or lost the focus."""
+        self.changed("the window changed focus", at)
+
+    def stray(self, at: float) -> None:
+        """Bytes that are no key."""
+        if self._open():
+            self._last_active = max(self._last_active, at)
+            self._input(at)
+
+    def _input(self, at: float) -> None:
+        self._quiet_since = max(self._quiet_since, at)
+        if self._state in (State.ARMED, State.PENDING):
+            self._state = State.QUIET
+            self._held = None
+
+    # -- steps -----------------------------------------------------------------------------------------------------
+
+    def _hold(self, name: str, choice: Choice, at: float) -> None:
+        record = StepRecord(
+            key=name,
+            fence_ms=self._fence_ms,
+            quiet_ms=_ms(at - self._quiet_since),
+            armed_ms=_ms(self._armed_at - self._opened_at),
+            pressed_ms=_ms(at - self._opened_at),
+        )
+        self._held = _Held(name, choice, record, at)
+        self._state = State.PENDING
+
+    def _step_done(self, held: _Held, at: float) -> None:
+        steps = (*self._steps, held.record)
+        if self._step == 1 and held.choice.way is Way.TWO_STEP:
+            self._lock("repainting the card", at, keep_step=True)
+            self._step, self._choice, self._steps = 2, held.choice, steps
+            self._letter = LETTER_POOL[self._chance(len(LETTER_POOL))]
+            self._last_active = at
+            return
+        assert self._card is not None
+        record = EvidenceRecord(
+            card_digest=self._card.card_digest,
+            text_digest=self._card.text_digest,
+            choice=held.choice.digit,
+            label=held.choice.label,
+            way=held.choice.way,
+            steps=steps,
+            rejected_keys=self._rejected,
+            terminal=self._terminal,
+        )
+        self._outcome = Evidence(_SEAL, record)
+        self._held = None
+        self._state = State.DECIDED
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _open(self) -> bool:
+        return self._state not in (State.CLOSED, State.DECIDED)
+
+    def _reset_card(self, at: float) -> None:
+        self._opened_at = at
+        self._last_tick = at
+        self._last_active = at
+        self._obstacle: str | None = None
+        self._rejected = 0
+        self._outcome: Evidence | Inspect | None = None
+
+    def _lock(self, reason: str, at: float, *, keep_step: bool = False) -> None:
+        if not keep_step:
+            self._step, self._choice, self._letter = 1, None, None
+            self._steps = ()
+        self._version += 1
+        self._lock_values(self._obstacle or reason)
+        self._marker = f"card {1000 + self._chance(_MARKER_NUMBERS)}.{self._version}"
+        self._quiet_since = max(self._quiet_since, at)
+        self._state = State.LOCKED
+
+    def _lock_values(self, reason: str) -> None:
+        if self._version == 0:
+            self._step, self._marker = 1, ""
+            self._choice: Choice | None = None
+            self._letter: str | None = None
+            self._steps: tuple[StepRecord, ...] = ()
+            self._quiet_since = 0.0
+        self._reason = reason
+        self._fence_wanted = False
+        self._fences: dict[tuple[int, int], float] = {}
+        self._last_fence = 0.0
+        self._fence_ms: int | None = None
+        self._quiet_needed = self.times.quiet
+        self._armed_at = float("inf")
+        self._held: _Held | None = None
+
+    def _be_quiet(self, at: float, needed: float) -> None:
+        self._state = State.QUIET
+        self._quiet_since = max(self._quiet_since, at)
+        self._quiet_needed = needed
+        self._held = None
+
+    def _prompt(self) -> str:
+        if self._card is None:
+            return ""
+        if self._step == 2 and self._choice is not None:
+            return f"press {self._letter} to confirm {self._choice.digit} {self._choice.label}"
+        return "press one of " + " ".join(choice.digit for choice in self._card.choices)
+
+    def _message(self) -> str:
+        if self._state is State.QUIET:
+            return "hands off the keyboard"
+        if self._state is State.ARMED:
+            return "ready for one key"
+        if self._state is State.PENDING:
+            return "hold still"
+        if self._state is State.DECIDED:
+            return "decided"
+        return self._reason
+
+
+def _ms(seconds: float) -> int:
+    return round(seconds * 1000)

@@ -1,0 +1,3 @@
+"""The polling core: waits for provider jobs as bounded, audited actions. Knows no terminal."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,99 @@
+"""The operator's side: questions, choices, grants.
+
+Job: the objects that cards are drawn from and that are executed (G4). Must not know: screens, keys, SQL.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from pollcore.facts.instant import Instant
+from pollcore.facts.names import ChoiceKind, StopReason
+
+
+class Effect(msgspec.Struct, frozen=True, kw_only=True):
+    """One limit before and after a choice; None before or after: none."""
+
+    what: str
+    """`deadline`, `status_requests`, `transport_failures`, `rate_limited`, `useful_until`, `last_possible_check`,
+    `contract`, `credential`."""
+    before: int | str | None
+    after: int | str | None
+
+
+class Choice(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing an operator can choose: drawn from, and executed from, this very object."""
+
+    key: str
+    """The digit, `1`-`9`."""
+    kind: ChoiceKind
+    label: str
+    decides: bool = True
+    """False for inspect alone."""
+    grants: bool = False
+    """New authority: only the console's keypress gives it (G2). False: lowers authority or changes nothing."""
+    minutes: int = 0
+    checks: int = 0
+    transport_failures: int = 0
+    rate_limited: int = 0
+    credential: str | None = None
+    contract_digest: str | None = None
+    effects: tuple[Effect, ...] = ()
+    leads_to: str = ""
+    """One plain sentence: what happens then."""
+    warnings: tuple[str, ...] = ()
+    """Passes useful_until, provider expiry or retention; irreversible; best effort ..."""
+    unavailable: str | None = None
+    """Why it cannot be chosen; it stays visible with the reason."""
+
+
+class Escalation(msgspec.Struct, frozen=True, kw_only=True):
+    """One durable question about one operation (E7). Choices are computed from the record when shown, never stored."""
+
+    escalation_id: str
+    operation_id: str
+    reason: StopReason
+    detail: str | None
+    cause: str
+    asked_at: Instant
+    version: int
+    """The operation's version that it was asked under."""
+    asked_by: str | None = None
+    because: str | None = None
+    minutes: int = 0
+    checks: int = 0
+    """The size asked for (extension_requested)."""
+    decided_at: Instant | None = None
+    decision: str | None = None
+    """ChoiceKind value, or `superseded`."""
+    operator: str | None = None
+    decision_text: str | None = None
+    expires_at: Instant | None = None
+
+
+class Operator(msgspec.Struct, frozen=True):
+    """Who pressed the keys: OS user, host, terminal; stated as unverified."""
+
+    user: str
+    host: str
+    terminal: str
+
+    def __str__(self) -> str:
+        return f"{self.user}@{self.host} ({self.terminal})"
+
+
+class Grant(msgspec.Struct, frozen=True, kw_only=True):
+    """One piece of new authority: exact limits, single use, bound to what was shown (G4)."""
+
+    grant_id: str
+    operation_id: str
+    escalation_id: str | None
+    version: int
+    """The operation's version that was shown; another one at use is refused."""
+    choice: Choice
+    card_digest: str
+    evidence: dict[str, str | int | float]
+    """What the key guard measured."""
+    operator: Operator
+    granted_at: Instant
+    because: str | None = None

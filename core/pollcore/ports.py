@@ -1,0 +1,387 @@
+"""What the core needs from outside, as protocols. Real and simulated adapters pass the same contract suites.
+
+Job: name the calls, their units, their promises. Must not know: any library that fulfils them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+import msgspec
+
+from pollcore.facts import (
+    ActionRecord,
+    Answer,
+    AuditEvent,
+    BootMs,
+    CredentialMode,
+    Escalation,
+    Fault,
+    Grant,
+    Instant,
+    Moment,
+    Operation,
+    Request,
+    Secret,
+    Snapshot,
+    Status,
+)
+
+
+class Clock(Protocol):
+    """All clocks at once (T9)."""
+
+    def now(self) -> Moment:
+        """One reading; never raises."""
+        ...
+
+    async def sleep(self, ms: int) -> None:
+        """Sleep at most *ms* of boot time, in slices of at most 15 s; may return early (a step, a suspend)."""
+        ...
+
+
+class Chance(Protocol):
+    """The only source of randomness."""
+
+    def draw(self) -> float:
+        """From [0.0, 1.0)."""
+        ...
+
+    def token(self, size: int = 8) -> str:
+        """*size* random bytes as lower-case hex, for ids."""
+        ...
+
+
+# --- requests ---------------------------------------------------------------------------------------------------------
+
+
+class Transport(Protocol):
+    """Sends exactly one request and reads one bounded answer; follows nothing, retries nothing."""
+
+    async def send(self, request: Request, secret: Secret | None) -> Answer | Fault:
+        """Never raises but for cancellation; every failure is a Fault. Ends within total_ms + 1 s (H7)."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        ...
+
+
+# --- credentials ------------------------------------------------------------------------------------------------------
+
+
+class CredentialInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """What may be known of a credential: never its value."""
+
+    name: str
+    kind: str
+    names: tuple[str, ...] = ()
+    """Header names (kind header) or the query parameter's name (kind query)."""
+    origins: tuple[str, ...] = ()
+    mode: CredentialMode = CredentialMode.STANDING
+    created_at: Instant
+    last_used_at: Instant | None = None
+
+
+class CredentialValue(msgspec.Struct, frozen=True):
+    """A secret for one use, with the keyed digest that tells a rotated one (K5)."""
+
+    info: CredentialInfo
+    secret: Secret
+    digest: str
+
+
+class Credentials(Protocol):
+    """Secrets in the OS keyring; metadata in the store. Calls run aside with a time limit (K2)."""
+
+    async def read(self, name: str) -> CredentialValue:
+        """Raises CredentialUnavailable (detail: credential_missing, keyring_locked, keyring_timeout, keyring_absent)."""
+        ...
+
+    async def digest(self, name: str) -> str:
+        """The keyed digest of the stored secret. Raises CredentialUnavailable."""
+        ...
+
+
+# --- sealing and audit ------------------------------------------------------------------------------------------------
+
+
+class Sealer(Protocol):
+    """Seals columns. Sealing needs no secret of the operator; opening may (the reading key)."""
+
+    def seal(self, purpose: str, plain: bytes) -> bytes:
+        """*purpose* is bound into the seal (`operation.status_url`)."""
+        ...
+
+    def open(self, purpose: str, sealed: bytes) -> bytes:
+        """Raises SealedUnreadable."""
+        ...
+
+
+class AuditTip(msgspec.Struct, frozen=True):
+    """The last link of the chain as read inside the running transaction."""
+
+    seq: int
+    hash: bytes
+
+
+class AuditLink(msgspec.Struct, frozen=True):
+    """One link to insert: bytes exactly as hashed."""
+
+    seq: int
+    blob: bytes
+    hash: bytes
+
+
+class AuditLog(Protocol):
+    """Turns events into links. Called inside the store's transaction: no I/O, no waiting."""
+
+    def links(self, tip: AuditTip | None, events: Sequence[AuditEvent]) -> Sequence[AuditLink]:
+        """Raises anything: then the transaction does not happen (O6)."""
+        ...
+
+
+# --- store ------------------------------------------------------------------------------------------------------------
+
+
+class Stored(msgspec.Struct, frozen=True, kw_only=True):
+    """One observation row: clear figures plus the sealed envelope. One per intent at most."""
+
+    operation_id: str
+    n: int
+    answered_at: Instant
+    http_code: int | None
+    fault: str | None
+    state: str | None
+    verdict: str
+    decision: str
+    """`wait`, `succeed`, or a StopReason."""
+    envelope: bytes = b""
+    last_body: bytes | None = None
+    """Up to 16 KiB, kept once per operation (the newest), only when the envelope does not hold all of it."""
+
+
+class Write(msgspec.Struct, frozen=True, kw_only=True):
+    """One conditional change of one operation, with everything that belongs to the same moment.
+
+    Taken only if the row still has `fence`: an epoch (a lease owner recording its answer) or a change number (everyone
+    else). The store raises `change`; it refuses a status transition that TRANSITIONS does not list.
+    """
+
+    after: Operation
+    fence_epoch: int | None = None
+    fence_change: int | None = None
+    fence_version: int | None = None
+    """For grants: the version that was shown (G4)."""
+    release_lease: bool = True
+    events: tuple[AuditEvent, ...] = ()
+    stored: Stored | None = None
+    open_question: Escalation | None = None
+    close_question: Escalation | None = None
+    """The open one, with decided_at, decision and operator filled."""
+    grant: Grant | None = None
+    """Used up by this write; a second use is refused by a unique key."""
+    action: ActionRecord | None = None
+
+
+class Claim(msgspec.Struct, frozen=True, kw_only=True):
+    """A wish to send: lease, reload and all checks again, counter, intent and audit event in one conditional write (O7).
+
+    Taken only if change is as loaded, status waiting, no live lease of another, used < max, both deadlines ahead, caps free.
+    """
+
+    operation: Operation
+    """As loaded; the claim holds only if the row is unchanged since."""
+    step: str
+    origin: str
+    method: str
+    event: AuditEvent
+    lease_ms: int = 30_000
+    concurrency: int | None = None
+    """Per provider caps, counted in the claim transaction, per store (T8)."""
+    per_minute: int | None = None
+    extra_charges: int = 0
+    """Further requests that this poll will send in a chain; each is charged now."""
+
+
+class Claimed(msgspec.Struct, frozen=True):
+    """A claim that was taken: the operation after it (epoch, counter raised), and the numbers of its intents."""
+
+    operation: Operation
+    intents: tuple[int, ...]
+    charged_at: Moment
+
+
+class Cooldown(msgspec.Struct, frozen=True, kw_only=True):
+    """T8: nothing goes to this provider with this account and credential before *until*."""
+
+    provider: str
+    account: str
+    credential: str | None
+    until: Instant
+    until_boot: BootMs
+
+
+class OriginState(msgspec.Struct, frozen=True, kw_only=True):
+    """T11: an origin of one account that stopped answering. *down* after several faults across operations."""
+
+    origin: str
+    account: str
+    faults_in_a_row: int
+    down_since: Instant | None
+    probe_operation: str | None = None
+    probe_until_boot: BootMs | None = None
+    """Only the probe may send before this; a dead prober is replaced after it."""
+
+
+class Denial(msgspec.Struct, frozen=True):
+    """H3: after a 401 nothing else sends this secret to this origin until the stored secret changes."""
+
+    credential: str
+    origin: str
+    digest: str
+    at: Instant
+
+
+class Pause(msgspec.Struct, frozen=True):
+    """`pause --provider P [--account A] --until T`: lowers authority, sends nothing before *until*."""
+
+    provider: str
+    account: str | None
+    until: Instant
+
+
+class Worker(msgspec.Struct, frozen=True, kw_only=True):
+    """O8: one heartbeat."""
+
+    owner: str
+    pid: int
+    host: str
+    kind: str
+    """`run`, `console`, `demo`."""
+    started_at: Instant
+    beat_at: Instant
+    beat_boot: BootMs
+    boot_id: str
+
+
+class Turn(msgspec.Struct, frozen=True, kw_only=True):
+    """One transaction of the loop: results of the last group in, reservations of the next out, one look ahead."""
+
+    now: Moment
+    owner: str
+    writes: tuple[Write, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    cooldowns: tuple[Cooldown, ...] = ()
+    origins: tuple[OriginState, ...] = ()
+    denials: tuple[Denial, ...] = ()
+    look: int = 0
+    """How many due operations to load after the writes and claims (never leased ones)."""
+    beat: Worker | None = None
+
+
+class TurnOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a turn."""
+
+    taken: tuple[bool, ...]
+    """Per write: False = the fence did not hold; nothing of that write happened but a `late_result` event."""
+    claimed: tuple[Claimed | None, ...]
+    """Per claim: None = not now (changed, leased, capped); look again."""
+    due: tuple[Operation, ...]
+    next_due: BootMs | None
+    """When the next operation that is not leased becomes due; None: nothing is waiting."""
+    next_deadline: Instant | None = None
+    """The earliest wall deadline of a live operation (a forward step of the wall clock makes it due)."""
+    cooldowns: tuple[Cooldown, ...] = ()
+    origins: tuple[OriginState, ...] = ()
+    denials: tuple[Denial, ...] = ()
+    pauses: tuple[Pause, ...] = ()
+    """All that are in force now."""
+    change: int = 0
+
+
+class Filter(msgspec.Struct, frozen=True, kw_only=True):
+    """What `list` and the screen ask for."""
+
+    statuses: tuple[Status, ...] = ()
+    provider: str | None = None
+    since: Instant | None = None
+    changed_since: int | None = None
+    limit: int = 1_000
+
+
+class Store(Protocol):
+    """The durable records. Everything that returns has been committed with synchronous=FULL. Raises StoreUnusable.
+
+    `turn` and `commit` are whole transactions on one writer; reads run on a connection of their own.
+    """
+
+    async def turn(self, turn: Turn) -> TurnOutcome: ...
+
+    async def commit(
+        self, now: Moment, writes: Sequence[Write], check: Callable[[], None] | None = None
+    ) -> tuple[int, ...]:
+        """All or nothing: raises Stale when a fence does not hold. Returns the new change numbers. Not for lease owners."""
+        ...
+
+    async def submit(
+        self,
+        now: Moment,
+        operation: Operation,
+        snapshot: Snapshot,
+        events: Sequence[AuditEvent],
+        question: Escalation | None = None,
+        resubmit: Write | None = None,
+    ) -> Operation:
+        """Insert. Raises Refused: `duplicate_job` (an open operation for the same provider, account and job; names it),
+        `id_taken` (same id, different submission). *resubmit*: the write on the old operation, same transaction (E6)."""
+        ...
+
+    async def operation(self, operation_id: str) -> Operation | None: ...
+
+    async def by_job(self, provider: str, account: str, job_id: str) -> Sequence[Operation]:
+        """All operations for one job, newest first (B2)."""
+        ...
+
+    async def operations(self, wanted: Filter) -> Sequence[Operation]:
+        """By change number, newest first."""
+        ...
+
+    async def questions(self, operation_id: str | None = None, *, open_only: bool = True) -> Sequence[Escalation]: ...
+
+    async def events(
+        self, operation_id: str | None = None, *, after: int = 0, limit: int = 10_000
+    ) -> Sequence[tuple[int, AuditEvent]]:
+        """In the order written: (sequence number, event)."""
+        ...
+
+    async def snapshot(self, digest: str) -> Snapshot | None: ...
+
+    async def last_answer(self, operation_id: str) -> Stored | None:
+        """The newest stored answer with its envelope opened. Raises SealedUnreadable."""
+        ...
+
+    async def actions(self, operation_id: str) -> Sequence[ActionRecord]: ...
+
+    async def counts(self) -> Mapping[str, int]:
+        """Operations by status, and `questions`."""
+        ...
+
+    async def change(self) -> int:
+        """The store's change number."""
+        ...
+
+    async def workers(self) -> Sequence[Worker]: ...
+
+    async def pause(self, now: Moment, pause: Pause, event: AuditEvent) -> None: ...
+
+    async def check(self) -> Sequence[str]:
+        """O6: what does not add up (counters against intents); empty: all well. Never before the first rows are shown."""
+        ...
+
+    async def backup(self, path: str) -> None:
+        """A consistent copy through SQLite's own interface."""
+        ...
+
+    async def close(self) -> None: ...

@@ -1,0 +1,117 @@
+"""What holds for every test: marks that name rules, guards over the process, real servers, effort of property tests.
+
+It must not know any part of the product: a fixture of one floor belongs into the conftest of that floor's folder.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable, Generator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from tests.support import guards, servers
+
+IN_CI = os.environ.get("CI", "").lower() in ("1", "true", "yes")
+PROMISES = frozenset((Path(__file__).parent / "promises.txt").read_text("utf-8").split())
+#: A test that forgets to name its home fails on this path; it never touches the developer's own data.
+NO_HOME = "/dev/null/a-test-must-name-its-home"
+
+#: Two slow cores make no test wrong: no deadline, no complaint about slow generation.
+_COMMON = {"deadline": None, "print_blob": True, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("fast", max_examples=25, **_COMMON)
+settings.register_profile("ci", max_examples=200, **_COMMON)
+
+guards.install()
+_started = pytest.StashKey[list[subprocess.Popen[bytes]]]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--servers",
+        default="",
+        metavar="NAMES",
+        help="start these real job servers for the run: 'all' or a list like aria2,restate (installed on first use)",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if IN_CI else "fast"))
+    os.environ["POLLCONSOLE_HOME"] = NO_HOME
+    asked = str(config.getoption("--servers"))
+    # with xdist only the controlling process starts them; its workers inherit the environment
+    if asked and not hasattr(config, "workerinput"):
+        names = servers.JOB_SERVERS if asked == "all" else tuple(asked.split(","))
+        unknown = sorted(set(names) - set(servers.JOB_SERVERS))
+        if unknown:
+            raise pytest.UsageError(f"--servers: unknown {unknown}; known are {', '.join(servers.JOB_SERVERS)}")
+        folder = Path(config.cache.mkdir("servers")) if config.cache else Path(".pytest_cache/servers").resolve()
+        config.stash[_started] = servers.start(names, folder)
+        os.environ[servers.VARIABLE] = str(folder)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    servers.stop(config.stash.get(_started, []))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuse the run if a mark proves nothing: a rule that does not exist, or a server that nobody can start."""
+    wrong = []
+    for item in items:
+        for mark in item.iter_markers("rule"):
+            if not mark.args or not PROMISES.issuperset(mark.args):
+                wrong.append(f"{item.nodeid}: rule{mark.args}: not in tests/promises.txt")
+        for mark in item.iter_markers("server"):
+            if not mark.args or not set(servers.JOB_SERVERS + servers.TOOLS).issuperset(mark.args):
+                wrong.append(f"{item.nodeid}: server{mark.args}: known are {servers.JOB_SERVERS + servers.TOOLS}")
+    if wrong:
+        raise pytest.UsageError("\n".join(wrong))
+
+
+def _guarded() -> Generator[None, object, object]:
+    """Fail the phase in which a guard was breached, also by a thread and also if the code under test hid the error."""
+    outcome = yield
+    breaches = guards.take()
+    if breaches:
+        pytest.fail("guard of the tests:\n" + "\n".join(breaches), pytrace=False)
+    return outcome
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
+    for mark in item.iter_markers("server"):
+        for name in mark.args:
+            reason = servers.why_missing(name)
+            if reason and IN_CI:
+                pytest.fail(f"{reason} (in CI this test must run)", pytrace=False)
+            elif reason:
+                pytest.skip(reason)
+    return (yield from _guarded())
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    return (yield from _guarded())
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object]:
+    return (yield from _guarded())
+
+
+@pytest.fixture
+def job_server(request: pytest.FixtureRequest) -> Callable[[str], servers.JobServer]:
+    """Give `job_server("aria2")`: the running server's url and facts. The test is marked `server("aria2")`."""
+    marked = {name for mark in request.node.iter_markers("server") for name in mark.args}
+
+    def get(name: str) -> servers.JobServer:
+        if name not in marked:
+            raise pytest.UsageError(f"{request.node.nodeid}: mark it with @pytest.mark.server({name!r})")
+        found = servers.find(name)
+        assert found, servers.why_missing(name)
+        return found
+
+    return get
