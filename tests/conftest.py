@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 
 import pytest
@@ -21,12 +21,12 @@ PROMISES = frozenset((Path(__file__).parent / "promises.txt").read_text("utf-8")
 NO_HOME = "/dev/null/a-test-must-name-its-home"
 
 #: Two slow cores make no test wrong: no deadline, no complaint about slow generation.
-_COMMON = {"deadline": None, "print_blob": True, "suppress_health_check": [HealthCheck.too_slow]}
-settings.register_profile("fast", max_examples=25, **_COMMON)
-settings.register_profile("ci", max_examples=200, **_COMMON)
+_PATIENT = settings(deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("fast", _PATIENT, max_examples=25)
+settings.register_profile("ci", _PATIENT, max_examples=200)
 
 guards.install()
-_started = pytest.StashKey[list[subprocess.Popen[bytes]]]()
+_started = pytest.StashKey[Sequence["subprocess.Popen[bytes]"]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -54,7 +54,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    servers.stop(config.stash.get(_started, []))
+    if _started in config.stash:
+        servers.stop(config.stash[_started])
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,8 +1,8 @@
 """Take the keys of the environment away before Textual reads them.
 
-One job: remove every ``TEXTUAL*`` variable. ``TEXTUAL_PRESS`` presses keys, ``TEXTUAL_DRIVER`` swaps the terminal driver,
-``TEXTUAL_DEBUG`` writes typed keys to a file. Textual reads them once, while it is imported, so this module imports
-nothing of it and ``main`` calls it before anything else.
+One job: remove every ``TEXTUAL*`` variable. ``TEXTUAL_PRESS`` presses keys, ``TEXTUAL_DRIVER`` swaps the terminal
+driver, ``TEXTUAL_DEBUG`` writes typed keys to a file. Textual reads them once, while it is imported, so this module
+imports nothing of it and ``main`` calls it before anything else.
 """
 
 from __future__ import annotations

@@ -3,10 +3,10 @@
 One job: from events with times (seconds of the input thread's monotonic clock) to an `Evidence`, or not. It knows no
 Textual, does no I/O, reads no clock; chance is injected. Whatever it is unsure of is not approved.
 
-LOCKED -> (the card's marker was written to the terminal) -> FENCING -> (the terminal answered a question that was asked
-after that frame, so every later key was sent after the terminal had the frame) -> QUIET -> (no input) -> ARMED -> (an
-allowed key) -> PENDING -> (nothing followed it) -> step done. Step 1 picks a choice; step 2 runs the same way with a random
-letter that only the repainted card tells. Times and reasons: `GuardTimes`. Source: spec G3, G4.
+LOCKED -> (the card's marker was written to the terminal) -> FENCING -> (the terminal answered a question that was
+asked after that frame, so every later key was sent after the terminal had the frame) -> QUIET -> (no input) -> ARMED
+-> (an allowed key) -> PENDING -> (nothing followed it) -> step done. Step 1 picks a choice; step 2 runs the same way
+with a random letter that only the repainted card tells. Times: `GuardTimes`. Source: spec G3, G4.
 
 What it cannot tell: a hand from something that reads this screen and writes to this keyboard.
 """
@@ -16,8 +16,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from pollconsole import guard_words as words
 from pollconsole.guard_facts import (
     _SEAL,
+    BARE_MODIFIERS,
     LETTER_POOL,
     Choice,
     Evidence,
@@ -30,18 +32,13 @@ from pollconsole.guard_facts import (
     StepRecord,
     Way,
 )
+from pollconsole.guard_fence import Fence, Silence
 
 __all__ = ["Choice", "Evidence", "EvidenceRecord", "Guard", "GuardTimes", "GuardView", "Inspect", "OpenCard", "State"]
 
-MAX_FENCES = 8
-"""Unanswered questions per painted version; after that the card waits, locked, for a terminal that answered before."""
+BAR_STEPS = 20
+"""The bar moves in so many steps: a finer one would only repaint more often."""
 _MARKER_NUMBERS = 9000
-
-BARE_MODIFIERS = frozenset(
-    f"{side}_{name}" for side in ("left", "right") for name in ("shift", "control", "alt", "super", "hyper", "meta")
-) | {"iso_level3_shift", "iso_level5_shift", "caps_lock", "num_lock", "scroll_lock"}
-"""Some terminals report these on their own; they type nothing, and some keyboards need one for a digit."""
-
 
 @dataclass(frozen=True)
 class _Held:
@@ -67,10 +64,23 @@ class Guard:
         self._state = State.CLOSED
         self._card: OpenCard | None = None
         self._terminal = ""
-        self._terminal_answers = False
+        self._fence = Fence()
         self._version = 0
-        self._reset_card(0.0)
-        self._lock_values("")
+        self._marker = ""
+        self._reason = ""
+        self._obstacle: str | None = None
+        self._outcome: Evidence | Inspect | None = None
+        self._rejected = 0
+        # Where the two steps stand.
+        self._step = 1
+        self._choice: Choice | None = None
+        self._letter: str | None = None
+        self._steps: tuple[StepRecord, ...] = ()
+        self._held: _Held | None = None
+        # Instants; `_quiet_since` is the later of the fence and the last input.
+        self._opened_at = self._last_tick = self._last_active = self._quiet_since = 0.0
+        self._quiet_needed = self.times.quiet
+        self._armed_at = self._painted_at = float("inf")
 
     # -- what a card and its wiring read ---------------------------------------------------------------------------
 
@@ -86,7 +96,7 @@ class Guard:
     @property
     def fence_wanted(self) -> bool:
         """Whether the fence query should be written to the terminal now."""
-        return self._state is State.FENCING and self._fence_wanted
+        return self._state is State.FENCING and self._fence.wanted
 
     def take_outcome(self) -> Evidence | Inspect | None:
         """The outcome, once: an `Evidence`, an `Inspect`, or None."""
@@ -97,7 +107,8 @@ class Guard:
         """What the card should paint at *at*."""
         fraction = 0.0
         if self._state is State.QUIET:
-            fraction = min(1.0, max(0.0, (at - self._quiet_since) / self._quiet_needed))
+            passed = min(1.0, max(0.0, (at - self._quiet_since) / self._quiet_needed))
+            fraction = int(passed * BAR_STEPS) / BAR_STEPS
         elif self._state in (State.ARMED, State.PENDING):
             fraction = 1.0
         second = self._step == 2
@@ -106,8 +117,8 @@ class Guard:
             step=self._step,
             fraction=fraction,
             marker=self._marker,
-            prompt=self._prompt(),
-            message=self._message(),
+            prompt=words.prompt(self._card, self._step, self._choice, self._letter),
+            message=words.message(self._state, self._reason),
             choice=self._choice if second else None,
             letter=self._letter if second else None,
             rejected_keys=self._rejected,
@@ -119,15 +130,18 @@ class Guard:
         """A card is drawn, or drawn anew with other content: everything starts over, locked."""
         self._card = card
         self._terminal = terminal
-        self._reset_card(at)
-        self._lock("painting the card", at)
+        self._opened_at = self._last_tick = self._last_active = at
+        self._obstacle = None
+        self._outcome = None
+        self._rejected = 0
+        self._lock(words.PAINTING, at)
 
     def close(self) -> None:
         """The card is gone. Nothing is decided."""
         self._card = None
         self._outcome = None
-        self._step, self._choice, self._letter = 1, None, None
-        self._lock_values("")
+        self._held = None
+        self._step, self._choice, self._letter, self._steps = 1, None, None, ()
         self._marker = ""
         self._state = State.CLOSED
 
@@ -140,44 +154,37 @@ class Guard:
         """While *why* is not None the card cannot be read whole or answered: it stays locked and says why."""
         if self._open() and why != self._obstacle:
             self._obstacle = why
-            self._lock(why or "painting the card", at)
+            self._lock(why or words.PAINTING, at)
 
     def resumed(self, at: float) -> None:
         """The program was stopped and goes on, perhaps on another terminal."""
-        self._terminal_answers = False
-        self.changed("the program was stopped; read the card again", at)
+        self._fence.new_terminal()
+        self.changed(words.STOPPED, at)
 
     def partly_written(self, missing: str) -> None:
         """The marker was written, but a part of the card's text was not: locked until it was on the screen, too."""
         if self._state is State.LOCKED and self._obstacle is None:
-            self._reason = f"not all is on the screen: scroll to the end ({missing})"
+            self._reason = words.partly_shown(missing)
 
     def marker_written(self, marker: str, at: float) -> None:
         """A frame with *marker* went to the terminal, and all of the card's text with it or before."""
         if self._state is State.LOCKED and self._obstacle is None and marker == self._marker:
             self._state = State.FENCING
-            self._fence_wanted = True
-            self._reason = "waiting for the terminal"
+            self._painted_at = at
+            self._fence.wanted = True
+            self._reason = words.WAITING
 
     def fence_sent(self, row: int, column: int, at: float) -> None:
         """The query was written after that frame; only a report of the cell (*row*, *column*) answers it."""
-        if self._state is State.FENCING:
-            self._fences[(row, column)] = at
-            self._fence_wanted = False
-            self._last_fence = at
+        if self._state is State.FENCING and at >= self._painted_at:
+            self._fence.sent(row, column, at)
 
     def fence_reply(self, row: int, column: int, at: float) -> None:
         """A cursor report arrived. One that answers no question of this version is only stray input."""
         if not self._open():
             return
-        sent = self._fences.get((row, column))
-        if sent is None or at < sent:
-            self._input(at)
-            return
-        self._terminal_answers = True
-        if self._fence_ms is None:
+        if self._fence.reply(row, column, at):
             # Also when the wait was given up: keys before this answer were sent before the card was on the screen.
-            self._fence_ms = _ms(at - sent)
             self._be_quiet(at, self.times.quiet if self._step == 1 else self.times.quiet_again)
         else:
             self._input(at)
@@ -191,9 +198,9 @@ class Guard:
         stalled = at - self._last_tick > self.times.stall
         self._last_tick = max(self._last_tick, at)
         if stalled and self._state is not State.LOCKED:
-            self._lock("the screen stood still; read the card again", at)
+            self._lock(words.STOOD_STILL, at)
         elif self._step == 2 and at - self._last_active > self.times.confirm:
-            self._lock(f"no confirmation within {self.times.confirm:g} s; choose again", at)
+            self._lock(words.not_confirmed(self.times.confirm), at)
         elif self._state is State.FENCING:
             self._wait_for_fence(at)
         elif self._state is State.QUIET and idle and at - self._quiet_since >= self._quiet_needed:
@@ -205,15 +212,13 @@ class Guard:
                 self._step_done(held, at)
 
     def _wait_for_fence(self, at: float) -> None:
-        if self._fence_wanted or at - self._last_fence <= self.times.fence:
-            return
-        if not self._terminal_answers:
+        silence = self._fence.silence(at, self.times.fence)
+        if silence is Silence.UNANSWERED:
             self._be_quiet(at, self.times.quiet_unanswered)
-        elif len(self._fences) < MAX_FENCES:
-            self._fence_wanted = True
-            self._reason = "the terminal is slow to answer"
-        else:
-            self._reason = "the terminal stopped answering: leave the card and open it again"
+        elif silence is Silence.ASK_AGAIN:
+            self._reason = words.SLOW
+        elif silence is Silence.GAVE_UP:
+            self._reason = words.GAVE_UP
 
     # -- input -----------------------------------------------------------------------------------------------------
 
@@ -253,7 +258,7 @@ class Guard:
         readable = self._state in (State.QUIET, State.ARMED, State.PENDING)
         if name != self._letter or not genuine or not readable or self._choice is None:
             self._rejected += name != "escape"
-            self._lock("not the shown letter; choose again" if name != "escape" else "choose again", at)
+            self._lock(words.WRONG_LETTER if name != "escape" else words.LEFT_STEP_TWO, at)
         elif self._acceptable(at, genuine, isolated):
             self._hold(name, self._choice, at)
         else:
@@ -266,7 +271,7 @@ class Guard:
 
     def paste(self, at: float) -> None:
         """Text was pasted."""
-        self.changed("something was pasted", at)
+        self.changed(words.PASTED, at)
 
     def mouse(self, at: float) -> None:
         """A mouse button or wheel."""
@@ -274,7 +279,7 @@ class Guard:
 
     def focus(self, at: float) -> None:
         """The terminal window got or lost the focus."""
-        self.changed("the window changed focus", at)
+        self.changed(words.REFOCUSED, at)
 
     def stray(self, at: float) -> None:
         """Bytes that are no key."""
@@ -291,9 +296,10 @@ class Guard:
     # -- steps -----------------------------------------------------------------------------------------------------
 
     def _hold(self, name: str, choice: Choice, at: float) -> None:
+        answered_in = self._fence.answered_in
         record = StepRecord(
             key=name,
-            fence_ms=self._fence_ms,
+            fence_ms=None if answered_in is None else _ms(answered_in),
             quiet_ms=_ms(at - self._quiet_since),
             armed_ms=_ms(self._armed_at - self._opened_at),
             pressed_ms=_ms(at - self._opened_at),
@@ -304,7 +310,7 @@ class Guard:
     def _step_done(self, held: _Held, at: float) -> None:
         steps = (*self._steps, held.record)
         if self._step == 1 and held.choice.way is Way.TWO_STEP:
-            self._lock("repainting the card", at, keep_step=True)
+            self._lock(words.REPAINTING, at, keep_step=True)
             self._step, self._choice, self._steps = 2, held.choice, steps
             self._letter = LETTER_POOL[self._chance(len(LETTER_POOL))]
             self._last_active = at
@@ -329,63 +335,23 @@ class Guard:
     def _open(self) -> bool:
         return self._state not in (State.CLOSED, State.DECIDED)
 
-    def _reset_card(self, at: float) -> None:
-        self._opened_at = at
-        self._last_tick = at
-        self._last_active = at
-        self._obstacle: str | None = None
-        self._rejected = 0
-        self._outcome: Evidence | Inspect | None = None
-
     def _lock(self, reason: str, at: float, *, keep_step: bool = False) -> None:
         if not keep_step:
-            self._step, self._choice, self._letter = 1, None, None
-            self._steps = ()
+            self._step, self._choice, self._letter, self._steps = 1, None, None, ()
         self._version += 1
-        self._lock_values(self._obstacle or reason)
         self._marker = f"card {1000 + self._chance(_MARKER_NUMBERS)}.{self._version}"
+        self._reason = self._obstacle or reason
+        self._fence.new_version()
+        self._held = None
+        self._armed_at = self._painted_at = float("inf")
         self._quiet_since = max(self._quiet_since, at)
         self._state = State.LOCKED
-
-    def _lock_values(self, reason: str) -> None:
-        if self._version == 0:
-            self._step, self._marker = 1, ""
-            self._choice: Choice | None = None
-            self._letter: str | None = None
-            self._steps: tuple[StepRecord, ...] = ()
-            self._quiet_since = 0.0
-        self._reason = reason
-        self._fence_wanted = False
-        self._fences: dict[tuple[int, int], float] = {}
-        self._last_fence = 0.0
-        self._fence_ms: int | None = None
-        self._quiet_needed = self.times.quiet
-        self._armed_at = float("inf")
-        self._held: _Held | None = None
 
     def _be_quiet(self, at: float, needed: float) -> None:
         self._state = State.QUIET
         self._quiet_since = max(self._quiet_since, at)
         self._quiet_needed = needed
         self._held = None
-
-    def _prompt(self) -> str:
-        if self._card is None:
-            return ""
-        if self._step == 2 and self._choice is not None:
-            return f"press {self._letter} to confirm {self._choice.digit} {self._choice.label}"
-        return "press one of " + " ".join(choice.digit for choice in self._card.choices)
-
-    def _message(self) -> str:
-        if self._state is State.QUIET:
-            return "hands off the keyboard"
-        if self._state is State.ARMED:
-            return "ready for one key"
-        if self._state is State.PENDING:
-            return "hold still"
-        if self._state is State.DECIDED:
-            return "decided"
-        return self._reason
 
 
 def _ms(seconds: float) -> int:

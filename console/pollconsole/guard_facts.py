@@ -1,7 +1,7 @@
 """The words of the guard: times, choices, what a card paints, what proves a decision.
 
-One job: frozen facts that the machine (`guard`), the wiring (`guarded`) and the cards share. Knows no clock, no terminal,
-no Textual and no meaning of a choice. An `Evidence` cannot be made here or anywhere but in the machine.
+One job: frozen facts that the machine (`guard`), the wiring (`guarded`) and the cards share. Knows no clock, no
+terminal, no Textual and no meaning of a choice. An `Evidence` is made by the machine alone.
 """
 
 from __future__ import annotations
@@ -23,6 +23,11 @@ NAVIGATION: Final = frozenset(
 )
 """Keys that reach the card while it is open (in step 1), by Textual's names. They never choose and are not counted as
 rejected; like every input they end the quiet."""
+
+BARE_MODIFIERS: Final = frozenset(
+    f"{side}_{name}" for side in ("left", "right") for name in ("shift", "control", "alt", "super", "hyper", "meta")
+) | {"iso_level3_shift", "iso_level5_shift", "caps_lock", "num_lock", "scroll_lock"}
+"""Some terminals report these on their own; they type nothing, and some keyboards need one for a digit."""
 
 
 class GuardTimes(msgspec.Struct, frozen=True):
@@ -109,8 +114,8 @@ class State(StrEnum):
 class GuardView(msgspec.Struct, frozen=True):
     """All that a card paints of its guard.
 
-    ``marker`` and ``prompt`` must be on the screen, each unbroken on one line, or the card never arms. ``fraction`` runs
-    from 0.0 to 1.0 while the keyboard is quiet. ``letter`` and ``choice`` are there in step 2 only.
+    ``marker`` and ``prompt`` must be on the screen, each unbroken on one line, or the card never arms. ``fraction``
+    runs from 0.0 to 1.0 while the keyboard is quiet. ``letter`` and ``choice`` are there in step 2 only.
     """
 
     state: State

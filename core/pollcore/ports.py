@@ -5,6 +5,7 @@ Job: name the calls, their units, their promises. Must not know: any library tha
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
@@ -36,8 +37,8 @@ class Clock(Protocol):
         """One reading; never raises."""
         ...
 
-    async def sleep(self, ms: int) -> None:
-        """Sleep at most *ms* of boot time, in slices of at most 15 s; may return early (a step, a suspend)."""
+    async def wait(self, event: asyncio.Event, ms: int) -> None:
+        """Until *event* is set or *ms* have passed, at most 15 s in one piece (T9); may return early."""
         ...
 
 
@@ -103,6 +104,10 @@ class Credentials(Protocol):
         """The keyed digest of the stored secret. Raises CredentialUnavailable."""
         ...
 
+    async def known(self) -> Sequence[CredentialInfo]:
+        """All that is known of every credential, but its value."""
+        ...
+
 
 # --- sealing and audit ------------------------------------------------------------------------------------------------
 
@@ -160,6 +165,8 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True):
     envelope: bytes = b""
     last_body: bytes | None = None
     """Up to 16 KiB, kept once per operation (the newest), only when the envelope does not hold all of it."""
+    draw: float | None = None
+    """The chance that went into the decision, so that a stored reading replays to the same one."""
 
 
 class Write(msgspec.Struct, frozen=True, kw_only=True):
@@ -299,6 +306,12 @@ class TurnOutcome(msgspec.Struct, frozen=True, kw_only=True):
     pauses: tuple[Pause, ...] = ()
     """All that are in force now."""
     change: int = 0
+    moved: tuple[Operation | None, ...] = ()
+    """Per write: the lease still holds, but the record changed since it was loaded (an operator's hold, a new limit).
+    Nothing was written; the same answer is decided anew on this record and written again."""
+    answer_lost: tuple[tuple[str, int], ...] = ()
+    """(operation, n): sent under a lease that is dead now, the answer never recorded (B4). The operation is among `due`
+    until a write with `fence_change` and `stored` (fault `answer_lost`) settles it."""
 
 
 class Filter(msgspec.Struct, frozen=True, kw_only=True):
@@ -358,6 +371,24 @@ class Store(Protocol):
 
     async def snapshot(self, digest: str) -> Snapshot | None: ...
 
+    async def keep_snapshot(self, now: Moment, snapshot: Snapshot) -> None:
+        """Store a snapshot that an operation is about to adopt; known digests are left alone."""
+        ...
+
+    async def record(self, now: Moment, events: Sequence[AuditEvent]) -> None:
+        """Events that change no record (a step of the clock)."""
+        ...
+
+    async def renew(self, now: Moment, owner: str, epochs: Mapping[str, int]) -> Sequence[str]:
+        """Renew the leases of requests in flight ({operation id: epoch}); returns the operations still ours."""
+        ...
+
+    async def denials(self) -> Sequence[Denial]: ...
+
+    async def requests_since(self, at: Instant, operation_ids: Sequence[str]) -> int:
+        """How many status requests of these operations were charged since *at* (B1)."""
+        ...
+
     async def last_answer(self, operation_id: str) -> Stored | None:
         """The newest stored answer with its envelope opened. Raises SealedUnreadable."""
         ...
@@ -370,6 +401,10 @@ class Store(Protocol):
 
     async def change(self) -> int:
         """The store's change number."""
+        ...
+
+    async def wait_for_change(self, after: int, timeout: float) -> int:
+        """Until the change number is above *after*, whoever wrote, or the time is over; the change number then."""
         ...
 
     async def workers(self) -> Sequence[Worker]: ...

@@ -1,0 +1,211 @@
+"""What the screen knows: rows by id, open questions, and which of them a view shows in which order.
+
+Job: pure: deltas in, ordered ids and counts out. Must not know: widgets, the core, disk. Rows keep their identity: order
+and cursor are by operation id, never by row number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from typing import Any, Final
+
+import msgspec
+
+from pollconsole import rows, words
+from pollconsole.mailbox import CoreRole, Delta
+from pollcore.facts import ChoiceKind, Escalation, Moment, Operation, Status, StopReason
+
+MAX_ENDED: Final = 2_000
+"""Ended operations kept on the screen; the store keeps all."""
+
+APPROVALS: Final = frozenset(
+    {StopReason.CALL_APPROVAL, StopReason.SESSION_APPROVAL, StopReason.MODE_CHANGE, StopReason.FIRST_USE}
+)
+"""Questions that no stop raised: they ask for an approval."""
+
+
+class View(StrEnum):
+    """The six views, in the order of their digits."""
+
+    ALL = "all"
+    NEEDS = "needs you"
+    UNKNOWN = "unknown"
+    LOW = "low"
+    FAILED = "failed"
+    DONE = "done"
+
+
+class Sort(StrEnum):
+    """What rows are ordered by."""
+
+    ATTENTION = "attention"
+    DEADLINE = "deadline"
+    NEXT = "next"
+    OPERATION = "operation"
+    PROVIDER = "provider"
+    STATUS = "status"
+    REQUESTS = "requests"
+
+
+SORT_KEYS: Final[dict[str, Sort]] = {
+    "a": Sort.ATTENTION,
+    "l": Sort.DEADLINE,
+    "n": Sort.NEXT,
+    "o": Sort.OPERATION,
+    "p": Sort.PROVIDER,
+    "s": Sort.STATUS,
+    "r": Sort.REQUESTS,
+}
+_FAR: Final = 1 << 62
+_UNKNOWN: Final = frozenset({StopReason.UNKNOWN_STATE, StopReason.NEEDS_HUMAN, StopReason.INTEGRATION_FAILURE})
+_FAILED: Final = frozenset({Status.FAILED, Status.CANCELLED, Status.EXPIRED})
+
+
+class Waiting(msgspec.Struct, frozen=True):
+    """What waits for a person, counted for the strip that stands on every view (V4)."""
+
+    approvals: int
+    escalations: int
+    oldest_ms: int
+
+    @property
+    def total(self) -> int:
+        return self.approvals + self.escalations
+
+
+class Board:
+    """All rows of the screen. One thread."""
+
+    def __init__(self) -> None:
+        self.operations: dict[str, Operation] = {}
+        self.questions: dict[str, Escalation] = {}
+        """Open ones, by operation id (one each, E7)."""
+        self.other_questions: tuple[Escalation, ...] = ()
+        """Open ones that belong to no operation."""
+        self.latest = Delta()
+
+    def apply(self, delta: Delta) -> bool:
+        """Take in what is new; True when rows or questions changed."""
+        changed = bool(delta.operations) or delta.questions != self.latest.questions
+        self.latest = msgspec.structs.replace(delta, operations=())
+        for operation in delta.operations:
+            self.operations[operation.operation_id] = operation
+        self.questions = {q.operation_id: q for q in delta.questions if q.operation_id}
+        self.other_questions = tuple(q for q in delta.questions if not q.operation_id)
+        if delta.operations:
+            self._forget_old_ends()
+        return changed
+
+    def asked(self, operation: Operation) -> bool:
+        """Whether a decision is wanted on it."""
+        return operation.operation_id in self.questions or operation.status in words.NEEDS_A_HUMAN
+
+    def waiting(self, now: Moment) -> Waiting:
+        """What the strip says."""
+        asked = (*self.questions.values(), *self.other_questions)
+        approvals = sum(question.reason in APPROVALS for question in asked)
+        oldest = min((question.asked_at for question in asked), default=now.wall)
+        return Waiting(approvals, len(asked) - approvals, max(0, now.wall - oldest))
+
+    def live(self) -> int:
+        """Operations that have not ended."""
+        return sum(not operation.status.is_end for operation in self.operations.values())
+
+    def counts(self, now: Moment) -> dict[View, int]:
+        """How many rows each view has."""
+        counted = dict.fromkeys(View, 0)
+        for operation in self.operations.values():
+            for view in View:
+                counted[view] += self.belongs(operation, view, now)
+        return counted
+
+    def belongs(self, operation: Operation, view: View, now: Moment) -> bool:
+        """Whether *view* shows *operation*. The first view shows live ones and ends that want a decision."""
+        match view:
+            case View.ALL:
+                return not operation.status.is_end or self.asked(operation)
+            case View.NEEDS:
+                return self.asked(operation)
+            case View.UNKNOWN:
+                return operation.stop_reason in _UNKNOWN and not operation.status.is_end
+            case View.LOW:
+                return rows.runs_low(operation, now)
+            case View.FAILED:
+                return operation.status in _FAILED
+            case View.DONE:
+                return operation.status.is_end
+
+    def ordered(self, view: View, needle: str, sort: Sort, reverse: bool, now: Moment) -> list[str]:
+        """Ids of *view* that match *needle*, ordered; equal ones by id, so that nothing jumps."""
+        shown = [o for o in self.operations.values() if self.belongs(o, view, now) and matches(o, needle)]
+        key = self._key(sort, now)
+        shown.sort(key=lambda operation: (key(operation), operation.operation_id), reverse=reverse)
+        return [operation.operation_id for operation in shown]
+
+    def _key(self, sort: Sort, now: Moment) -> Callable[[Operation], Any]:
+        match sort:
+            case Sort.ATTENTION:
+                return lambda o: (self._rank(o, now), o.deadline_at)
+            case Sort.DEADLINE:
+                return lambda o: (o.status.is_end, o.deadline_at)
+            case Sort.NEXT:
+                return lambda o: _FAR if o.next_poll_at is None or o.status.is_end else o.next_poll_at
+            case Sort.OPERATION:
+                return lambda o: o.operation_id
+            case Sort.PROVIDER:
+                return lambda o: (o.submitted.provider, o.submitted.account)
+            case Sort.STATUS:
+                return lambda o: list(Status).index(o.status)
+            case Sort.REQUESTS:
+                return lambda o: o.requests_left
+
+    def _rank(self, operation: Operation, now: Moment) -> int:
+        """What needs a person first, then what runs low, what runs, what is held, what has ended."""
+        if self.asked(operation):
+            return 0
+        if operation.status.is_end:
+            return 4
+        if rows.runs_low(operation, now):
+            return 1
+        return 3 if operation.status is Status.HELD else 2
+
+    def _forget_old_ends(self) -> None:
+        ended = [o for o in self.operations.values() if o.status.is_end and o.operation_id not in self.questions]
+        if len(ended) > MAX_ENDED:
+            for operation in sorted(ended, key=lambda o: o.change)[: len(ended) - MAX_ENDED]:
+                del self.operations[operation.operation_id]
+
+
+def matches(operation: Operation, needle: str) -> bool:
+    """Every word of *needle* is in the row: plain words anywhere, or `status:`, `state:`, `provider:`, `account:`, `op:`."""
+    return all(_matches(operation, word) for word in needle.lower().split())
+
+
+def _matches(operation: Operation, word: str) -> bool:
+    submitted = operation.submitted
+    fields = {
+        "op": operation.operation_id,
+        "status": operation.status.value,
+        "state": operation.last_known_state or "",
+        "provider": submitted.provider,
+        "account": submitted.account,
+        "job": submitted.job_id,
+        "label": submitted.label or "",
+        "reason": operation.stop_reason.value if operation.stop_reason is not None else "",
+    }
+    name, colon, rest = word.partition(":")
+    if colon and name in fields:
+        return rest in fields[name].lower()
+    return any(word in value.lower() for value in fields.values())
+
+
+def by_cause(questions: Sequence[Escalation]) -> list[tuple[Escalation, ...]]:
+    """Questions with one cause together, the oldest first (E10)."""
+    groups: dict[str, list[Escalation]] = {}
+    for question in sorted(questions, key=lambda q: (q.asked_at, q.escalation_id)):
+        groups.setdefault(question.cause, []).append(question)
+    return [tuple(group) for group in groups.values()]
+
+
+__all__ = ["APPROVALS", "Board", "ChoiceKind", "CoreRole", "Sort", "View", "Waiting", "by_cause", "matches"]

@@ -1,0 +1,140 @@
+"""What every command shares: `--home`, `--json`, help with examples, commands that are imported when they are called.
+
+Job: the classes that commands are made of, and the settings that hold for one call. Must not know: any single command,
+the core.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass
+class Common:
+    """The two settings of every command. *home* None: `POLLCONSOLE_HOME`, else the platform's folder."""
+
+    home: Path | None = None
+    json: bool = False
+
+
+pass_common = click.make_pass_decorator(Common, ensure=True)
+
+
+class HomeType(click.ParamType):  # type: ignore[type-arg]
+    """A folder's path; whether it can be a home is the core's to say."""
+
+    name = "folder"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        if not str(value) or "\0" in str(value):
+            self.fail("not a path", param, ctx)
+        return Path(value)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:  # noqa: ARG002
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(incomplete, type="dir")]
+
+
+def _keep(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+    """Store the setting for the whole call, so that it counts before and after the command's name."""
+    common = ctx.find_root().ensure_object(Common)
+    if value and param.name:
+        setattr(common, param.name, value)
+
+
+def common_options() -> list[click.Parameter]:
+    """Fresh `--home` and `--json`; click parameters are not shared between commands."""
+    return [
+        click.Option(
+            ["--home"],
+            type=HomeType(),
+            is_eager=True,
+            expose_value=False,
+            callback=_keep,
+            metavar="DIR",
+            help="The folder with store, contracts and settings [default: POLLCONSOLE_HOME, else the platform's].",
+        ),
+        click.Option(
+            ["--json"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_keep,
+            help="One JSON document on standard output; all else goes to standard error.",
+        ),
+    ]
+
+
+class Command(click.Command):
+    """A command that takes the common options and shows examples after its help."""
+
+    def __init__(self, *args: Any, examples: Sequence[str] = (), **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params.extend(common_options())
+        self.examples = tuple(examples)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_epilog(ctx, formatter)
+        _write_examples(self.examples, formatter)
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are called: `{name: ("module", "attribute")}`."""
+
+    command_class = Command
+
+    def __init__(
+        self, *args: Any, lazy: Mapping[str, tuple[str, str]] | None = None, examples: Sequence[str] = (), **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.params.extend(common_options())
+        self.lazy = dict(lazy or {})
+        self.examples = tuple(examples)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*self.lazy, *super().list_commands(ctx)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.lazy:
+            return super().get_command(ctx, cmd_name)
+        module, attribute = self.lazy[cmd_name]
+        command = getattr(importlib.import_module(module), attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0] if args else ""
+        if args and not name.startswith("-") and self.get_command(ctx, name) is None and not ctx.resilient_parsing:
+            known = self.list_commands(ctx)
+            near = get_close_matches(name, known, n=1)
+            hint = f"Did you mean {near[0]!r}?" if near else f"Known are: {', '.join(known)}."
+            ctx.fail(f"No such command {name!r}. {hint}")
+        return super().resolve_command(ctx, args)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_epilog(ctx, formatter)
+        _write_examples(self.examples, formatter)
+
+
+def _write_examples(examples: Sequence[str], formatter: click.HelpFormatter) -> None:
+    if examples:
+        with formatter.section("Examples"):
+            for line in examples:
+                formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
+
+
+def command(name: str, *examples: str, **kwargs: Any) -> Callable[[Callable[..., Any]], Command]:
+    """Decorate a function as a command called *name*; *examples* are whole command lines."""
+    return click.command(name, cls=Command, examples=examples, **kwargs)

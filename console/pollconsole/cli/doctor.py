@@ -1,0 +1,158 @@
+"""`doctor`: what is wrong here and how to mend it.
+
+Job: look at places, settings, store, keyring, clock, contracts, terminal, each on its own, so that one fault hides no
+other; print findings. Must not know: how any of these work (the core says).
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from pollconsole import bridge, words
+from pollconsole.cli import liveness, out, present
+from pollconsole.cli.base import Common, command, pass_common
+from pollconsole.safe import safe
+from pollcore.facts import PollconsoleError
+
+OK: Final = "ok"
+NOTE: Final = "note"
+WRONG: Final = "wrong"
+PRIVATE_FILES: Final = ("pollconsole.db", "config.toml", "reading.key")
+_GLYPH: Final = {OK: "+", NOTE: ".", WRONG: "x"}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at. *mend*: what to do, where there is something to do."""
+
+    name: str
+    state: str
+    text: str
+    mend: str = ""
+
+
+@command("doctor", "pollconsole doctor", "pollconsole doctor --json", short_help="What is wrong, and how to mend it.")
+@click.pass_context
+@pass_common
+def doctor(common: Common, ctx: click.Context) -> None:
+    """Look at paths, settings, store, keyring, clock, contracts and terminal. Exit 1 if something is wrong."""
+    findings = [*places(common.home), *_guarded("settings", lambda: settings(common.home)), *terminal()]
+    facts: dict[str, Any] = {}
+    findings += _guarded("store", lambda: opened(common.home, facts))
+    findings.append(
+        Finding(
+            "gate",
+            NOTE,
+            "grants need keypresses in the console; against programs of the same OS user this is advisory",
+            "run agents as another OS user than the console",
+        )
+    )
+    if common.json:
+        out.document({"findings": [asdict(finding) for finding in findings], "facts": facts})
+    else:
+        for finding in findings:
+            out.text(f"{_GLYPH[finding.state]} {finding.name}: {safe(finding.text, 1_000)}")
+            if finding.mend:
+                out.text(f"    -> {safe(finding.mend, 1_000)}")
+    if any(finding.state == WRONG for finding in findings):
+        ctx.exit(1)
+
+
+def _guarded(name: str, look: Callable[[], list[Finding]]) -> list[Finding]:
+    """Run one look; an error of it is a finding."""
+    try:
+        return look()
+    except PollconsoleError as error:
+        return [Finding(name, WRONG, str(error))]
+    except Exception as error:  # doctor is called when things are broken
+        return [Finding(name, WRONG, f"could not be looked at: {type(error).__name__}")]
+
+
+def places(home: Path | None) -> list[Finding]:
+    """Folder and files: where they are, and who may read them."""
+    try:
+        path = bridge.home_path(home)
+    except PollconsoleError as error:
+        return [Finding("home", WRONG, str(error), "name a folder: --home DIR or POLLCONSOLE_HOME")]
+    if not path.exists():
+        return [Finding("home", NOTE, f"{path} does not exist yet", "'pollconsole', 'run' or 'submit' makes it")]
+    found = [Finding("home", OK, str(path))]
+    private = ((path, 0o700), *((path / name, 0o600) for name in PRIVATE_FILES))
+    for item, most in private:
+        try:
+            mode = stat.S_IMODE(item.stat().st_mode)
+        except OSError:
+            continue
+        if mode & ~most:
+            found.append(Finding(item.name, WRONG, f"mode {mode:04o}: others can read it", f"chmod {most:o} {item}"))
+    for crash in sorted(path.glob("crash-*.txt"))[-3:]:
+        found.append(Finding("crash", NOTE, str(crash), "send it with a report of the fault, then delete it"))
+    return found
+
+
+def settings(home: Path | None) -> list[Finding]:
+    """`config.toml`, and the instances that talk without TLS."""
+    config = bridge.config(home)
+    found = [Finding("settings", OK, f"{len(config.providers)} configured providers")]
+    for name, instance in config.providers.items():
+        if instance.allow_http:
+            found.append(
+                Finding(f"provider {name}", NOTE, f"allow_http: {instance.base_url} is asked without encryption; "
+                        "whoever is on the way can read its credential", "use https where the server can")
+            )  # fmt: skip
+    if config.keyring_backend:
+        found.append(Finding("keyring backend", NOTE, f"{config.keyring_backend} is used because the settings name it"))
+    return found
+
+
+def terminal() -> list[Finding]:
+    """Can the console be drawn here?"""
+    if not sys.stdout.isatty():
+        return [Finding("terminal", NOTE, "standard output is no terminal; the console needs one")]
+    term = os.environ.get("TERM", "")
+    if term in ("", "dumb"):
+        return [Finding("terminal", WRONG, f"TERM is {term or 'unset'}: the console cannot be drawn", "set TERM")]
+    width, height = os.get_terminal_size()
+    small = width < 80 or height < 24
+    text = f"{term}, {width}x{height}, {sys.stdout.encoding}"
+    return [Finding("terminal", NOTE if small else OK, text, "enlarge it to 80x24 for cards" if small else "")]
+
+
+def opened(home: Path | None, facts: dict[str, Any]) -> list[Finding]:
+    """What only an open core can tell: store, keyring, clock, contracts, heartbeats. Fills *facts*."""
+
+    async def body(core: bridge.Core) -> tuple[dict[str, Any], int | None, list[str]]:
+        return await bridge.doctor_facts(core), await present.core_silence(core), list(await core.store.check())
+
+    if not bridge.home_path(home).exists():
+        return []  # doctor makes nothing
+    told, silent, wrong = bridge.with_core(home, body)
+    facts.update(told)
+    found = [Finding("store", WRONG, line, "stop all cores and restore a backup, or report it") for line in wrong]
+    found += [_finding(key, value) for key, value in told.items()]
+    warning = liveness.warning(silent)
+    if warning:
+        found.append(Finding("core", NOTE, warning.removeprefix("warning: ")))
+    else:
+        found.append(Finding("core", OK, f"last heartbeat {words.span(silent)} ago"))
+    return found
+
+
+def _finding(key: str, value: Any) -> Finding:
+    """One fact of the core; `{"state", "text", "mend"}` is judged already, all else is shown as it is."""
+    name = key.replace("_", " ")
+    if isinstance(value, dict) and "text" in value:
+        return Finding(name, value.get("state", OK), str(value["text"]), str(value.get("mend") or ""))
+    if isinstance(value, list | tuple):
+        return Finding(name, OK, ", ".join(str(item) for item in value) or "none")
+    if isinstance(value, dict):
+        return Finding(name, OK, ", ".join(f"{k} {v}" for k, v in value.items()) or "none")
+    return Finding(name, OK, words.NOTHING if value is None else str(value))

@@ -1,0 +1,148 @@
+"""From an exception to what is said of it and the exit code.
+
+Job: every way a command can fail ends here: one or a few lines on stderr, with `--json` also
+`{"error": {"code", "message", ...}}` as the one document on stdout, and never a traceback on a screen.
+Must not know: commands.
+
+Exit codes: 2 usage or refused input; 1 our side (store, keyring, a crash); 130 interrupted; 141 the reader of a pipe
+left.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pollconsole.cli import out
+
+OUR_FAULT = 1
+REFUSED = 2
+INTERRUPTED = 130
+READER_LEFT = 141
+
+
+def report(error: BaseException, *, as_json: bool, home: Path | None, argv: list[str]) -> int:
+    """Say what *error* means and return the exit code."""
+    if isinstance(error, click.exceptions.Exit):
+        return error.exit_code
+    if isinstance(error, click.Abort | KeyboardInterrupt | EOFError):
+        out.note("interrupted")
+        return INTERRUPTED
+    if isinstance(error, BrokenPipeError | out.ReaderLeft):
+        forget_stdout()
+        return READER_LEFT
+    if isinstance(error, click.ClickException):
+        return _say(as_json, "usage", error.format_message(), REFUSED, hint=_help_hint(error, argv))
+    known = _ours(error)
+    if known is not None:
+        code, exit_code, details = known
+        return _say(as_json, code, str(error), exit_code, details)
+    if isinstance(error, OSError) and error.filename is None and error.errno is not None:
+        forget_stdout()
+        return _say(False, "output", f"the output could not be written: {error.strerror}", OUR_FAULT)
+    return _crash(error, as_json, home)
+
+
+def _ours(error: BaseException) -> tuple[str, int, Mapping[str, Any]] | None:
+    """Code, exit code and details of an error of the core; None: no error of the core."""
+    from pollcore.facts import (
+        CredentialUnavailable,
+        PollconsoleError,
+        Refused,
+        SealedUnreadable,
+        Stale,
+        StoreUnusable,
+    )
+
+    match error:
+        case Refused():
+            return error.code, REFUSED, {key: _plain(v) for key, v in error.details.items() if v is not None}
+        case Stale():
+            return "stale", REFUSED, {}
+        case StoreUnusable():
+            return "store_unusable", OUR_FAULT, {}
+        case SealedUnreadable():
+            return "sealed_unreadable", OUR_FAULT, {}
+        case CredentialUnavailable():
+            return "credential_unavailable", OUR_FAULT, {"detail": str(error.detail)}
+        case PollconsoleError():
+            return "error", OUR_FAULT, {}
+    return None
+
+
+def _say(
+    as_json: bool, code: str, message: str, exit_code: int, details: Mapping[str, Any] | None = None, hint: str = ""
+) -> int:
+    out.note(f"pollconsole: {message}")
+    if hint:
+        out.note(hint)
+    if as_json:
+        out.document({"error": {**(details or {}), "code": code, "message": message}})
+    return exit_code
+
+
+def _help_hint(error: click.ClickException, argv: list[str]) -> str:
+    context = getattr(error, "ctx", None)
+    path = context.command_path if isinstance(context, click.Context) else "pollconsole"
+    return "" if "--help" in argv else f"see: {path} --help"
+
+
+def _plain(value: object) -> Any:
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(item) for item in value]
+    return str(value)
+
+
+def _crash(error: BaseException, as_json: bool, home: Path | None) -> int:
+    """One line with a reference; the trace goes to `HOME/crash-REFERENCE.txt`."""
+    reference = secrets.token_hex(4)
+    place = write_trace(error, home, reference)
+    where = f"the trace is in {place}" if place else "the trace could not be written"
+    return _say(
+        as_json, "internal", f"a fault of ours, reference {reference} ({type(error).__name__}); {where}", OUR_FAULT,
+        {"reference": reference},
+    )  # fmt: skip
+
+
+def write_trace(error: BaseException, home: Path | None, reference: str) -> Path | None:
+    """Write where *error* came from to a file of mode 0600 in *home*: frames and class names.
+
+    No local variables and no messages: both may hold secrets or a provider's bytes. None: no such folder, or no room.
+    """
+    from pollconsole import __version__, bridge
+
+    lines = [f"pollconsole {__version__}, python {sys.version.split()[0]}, {sys.platform}\n"]
+    seen: BaseException | None = error
+    for _ in range(8):  # chained causes beyond this tell nothing new
+        if seen is None:
+            break
+        lines.append(f"{type(seen).__module__}.{type(seen).__qualname__} (message left out)\n")
+        lines.extend(traceback.format_tb(seen.__traceback__, limit=60))
+        seen = seen.__cause__ or seen.__context__
+    try:
+        folder = bridge.home_path(home)
+        path = folder / f"crash-{reference}.txt"
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.writelines(lines)
+    except Exception:  # a fault while telling of a fault must not hide the first
+        return None
+    return path
+
+
+def forget_stdout() -> None:
+    """Point stdout at nothing, so that the interpreter's last flush does not complain again."""
+    try:
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nothing, sys.stdout.fileno())
+    except (OSError, ValueError, AttributeError):
+        pass

@@ -1,0 +1,107 @@
+"""`list`, `show`, `escalations`: what there is.
+
+Job: read, print. Must not know: where views come from, how anything is decided.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import click
+
+from pollconsole import bridge
+from pollconsole.cli import calls, out, present
+from pollconsole.cli.base import Common, command, pass_common
+from pollconsole.cli.upkeep import since_instant
+from pollconsole.cli.values import Count, OperationId, ProviderName, When
+from pollcore.facts import Instant, Status
+
+DEFAULT_LIMIT: Final = 1_000
+
+
+@command(
+    "list",
+    "pollconsole list",
+    "pollconsole list --status escalated --status awaiting_approval",
+    "pollconsole list --provider acme --since 1d --json",
+    short_help="Operations, newest change first.",
+)
+@click.option(
+    "--status", "statuses", type=click.Choice([s.value for s in Status]), multiple=True, metavar="S",
+    help=f"Only these; repeat: {', '.join(Status)}.",
+)  # fmt: skip
+@click.option("--provider", type=ProviderName(), metavar="P", help="Only this provider.")
+@click.option("--since", type=When(), metavar="SPAN|TIME", help="Submitted since: 1d, or an ISO time.")
+@click.option("--limit", type=Count(), default=DEFAULT_LIMIT, metavar="N", show_default=True, help="At most so many.")
+@pass_common
+def list_operations(
+    common: Common,
+    statuses: tuple[str, ...],
+    provider: str | None,
+    since: tuple[int | None, Instant | None] | None,
+    limit: int,
+) -> None:
+    """List operations, newest change first."""
+
+    async def body(core: bridge.Core) -> tuple[list[dict[str, Any]], str, str | None]:
+        now = core.clock.now().wall
+        found = await bridge.operations(
+            core,
+            statuses=tuple(Status(s) for s in statuses),
+            provider=provider,
+            since=None if since is None else since_instant(since, now),
+            limit=limit,
+        )
+        views = [bridge.row(operation) for operation in found]
+        return views, present.rows(found, core.clock.now()), await present.core_warning(core)
+
+    views, lines, silence = calls.with_core(common, body)
+    if common.json:
+        out.document({"operations": views})
+    elif views:
+        out.text(lines)
+    else:
+        out.note("no operations" + (" like that" if statuses or provider or since else ""))
+    if len(views) == limit:
+        out.note(f"there may be more: only {limit} are shown, newest change first (--limit N)")
+    if silence:
+        out.note(silence)
+
+
+@command("show", "pollconsole show op-1f2e", "pollconsole show op-1f2e --json", short_help="One operation, whole.")
+@click.argument("op", type=OperationId())
+@pass_common
+def show(common: Common, op: str) -> None:
+    """Show one operation: limits and what is used of them, last answer, open question."""
+
+    async def body(core: bridge.Core) -> dict[str, Any]:
+        return await bridge.whole(core, op)
+
+    view = calls.with_core(common, body)
+    if common.json:
+        out.document(view)
+    else:
+        out.text(present.operation(view))
+
+
+@command(
+    "escalations",
+    "pollconsole escalations",
+    "pollconsole escalations --json",
+    short_help="Open questions to a human.",
+)
+@pass_common
+def escalations(common: Common) -> None:
+    """List the open questions, each as its card reads. They are answered by keypress in the console, nowhere else."""
+
+    async def body(core: bridge.Core) -> tuple[list[dict[str, Any]], list[str]]:
+        return await bridge.questions(core)
+
+    views, cards = calls.with_core(common, body)
+    if common.json:
+        out.document({"escalations": views})
+    elif cards:
+        out.text("\n\n".join(cards))
+        out.note("an operator answers in the console: 'pollconsole', key E")
+    else:
+        out.note("no open questions")

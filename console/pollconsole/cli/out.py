@@ -1,0 +1,56 @@
+"""What leaves on standard output and standard error.
+
+Job: one JSON document or people's text on stdout, notes on stderr; no byte that a terminal obeys on either.
+Must not know: what is said.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import click
+
+from pollconsole.safe import safe
+
+MAX_LINE = 4_000
+"""Characters of one line of text; JSON is never cut."""
+
+
+class ReaderLeft(Exception):
+    """The reader of a pipe went away: nothing is left to be told. No OSError, so that click does not answer for us."""
+
+
+def _write(line: str, *, err: bool = False) -> None:
+    try:
+        click.echo(line, err=err)
+    except BrokenPipeError:
+        raise ReaderLeft from None
+
+
+def document(value: Any) -> None:
+    """Print *value* as one JSON document of printable ASCII and line feeds; the strings in it are whole and raw."""
+    text = json.dumps(value, ensure_ascii=True, indent=2, allow_nan=False)
+    # json escapes every control character but this one; it can only stand inside a string
+    _write(text.replace("\x7f", "\\u007f"))
+
+
+def text(block: str = "") -> None:
+    """Print lines for people."""
+    for line in block.split("\n"):
+        _write(safe(line, MAX_LINE))
+
+
+def note(block: str) -> None:
+    """Say something beside the answer, on stderr."""
+    for line in block.split("\n"):
+        _write(safe(line, MAX_LINE), err=True)
+
+
+def prepare_streams() -> None:
+    """Let no character fail to be encoded (a terminal in ISO 8859-1, `PYTHONIOENCODING=ascii`)."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")

@@ -1,0 +1,151 @@
+"""Documents of `--json` as text for people: the same rows, the same words.
+
+Job: pure layout over views and records, and the sentence about a core that does not run. Must not know: commands.
+Provider texts in the views are raw; everything here makes them harmless.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from pollconsole import bridge, words
+from pollconsole.cli import liveness
+from pollconsole.safe import safe
+from pollcore.facts import Moment, Operation, Status, deadline_left
+
+MAX_DEPTH: Final = 12
+CORE_KINDS: Final = frozenset({"run", "console", "demo"})
+"""Kinds of worker that poll."""
+
+
+async def core_silence(core: bridge.Core) -> int | None:
+    """ms since a polling core last gave a sign of life; None: never."""
+    beats = [worker for worker in await core.store.workers() if worker.kind in CORE_KINDS]
+    return liveness.silent_ms(beats, core.clock.now())
+
+
+async def core_warning(core: bridge.Core) -> str | None:
+    """O8's sentence, or None."""
+    return liveness.warning(await core_silence(core))
+
+
+def rows(operations: Sequence[Operation], now: Moment) -> str:
+    """The table of `list`."""
+    head = ("OPERATION", "PROVIDER", "JOB", "STATUS", "LAST STATE", "NEXT", "TIME LEFT", "REQ", "FAIL", "RATE", "LABEL")
+    lines = [
+        (
+            op.operation_id,
+            op.submitted.provider,
+            op.submitted.job_id,
+            words.status_text(op.status),
+            op.last_known_state or words.NOTHING,
+            words.NOTHING if op.status.is_end else words.clock(op.next_poll_at, now.wall),
+            words.NOTHING if op.status.is_end else words.span(deadline_left(op, now)),
+            words.of(op.status_requests_used, op.max_status_requests),
+            words.of(op.transport_failures_used, op.max_transport_failures),
+            words.of(op.rate_limited_used, op.max_rate_limited),
+            op.submitted.label or "",
+        )
+        for op in operations
+    ]
+    return words.table(head, lines, limits=(64, 24, 32, 0, 24, 0, 0, 0, 0, 0, 40))
+
+
+def one_line(view: dict[str, Any]) -> str:
+    """`op-1: ! escalated, request_budget_exhausted; last state running`."""
+    text = f"{safe(str(view['operation_id']))}: {_status(view)}"
+    if view.get("stop_reason"):
+        text += f", {view['stop_reason']}"
+        if view.get("stop_detail"):
+            text += f" ({view['stop_detail']})"
+    if view.get("last_known_state") is not None:
+        text += f"; last state {safe(str(view['last_known_state']))}"
+    return text
+
+
+def operation(view: dict[str, Any]) -> str:
+    """One operation in lines; what is not known is left out, limits never."""
+    http = view.get("last_http") or {}
+    pairs: list[tuple[str, Any]] = [
+        ("Operation", view["operation_id"]),
+        ("Label", view.get("label")),
+        ("Provider", view["provider"]),
+        ("Account", view.get("account")),
+        ("Provider job", view.get("provider_job_id")),
+        ("Status", _status(view)),
+        ("Last state", view.get("last_known_state") or "none yet"),
+        ("Last HTTP result", f"{http.get('code')} at {http.get('at')}" if http else None),
+        ("Provider request id", http.get("request_id")),
+        ("Started", view.get("started_at")),
+        ("Deadline", view.get("deadline_at")),
+        ("Useful until", view.get("useful_until")),
+        ("Provider expires", view.get("provider_expires_at")),
+        ("Status requests", _used(view, "status_requests")),
+        ("Transport failures", _used(view, "transport_failures")),
+        ("Rate-limit answers", _used(view, "rate_limited")),
+        ("Next request", _next(view)),
+        ("Stopped because", view.get("stop_reason")),
+        ("Detail", view.get("stop_detail")),
+        ("Credential", view.get("credential")),
+        ("Extensions", view.get("extensions") or None),
+        ("Caller", view.get("caller")),
+        ("Contract", view.get("contract_digest")),
+    ]
+    text = words.fields([(name, str(value)) for name, value in pairs if value is not None])
+    for name in ("result", "approval", "escalation"):
+        if view.get(name):
+            text += f"\n{name.capitalize()}:\n{nested(view[name], 1)}"
+    return text
+
+
+def nested(value: Any, depth: int = 0) -> str:
+    """Any JSON value as indented lines; texts are made harmless and are not cut below 1,000 characters."""
+    pad = "  " * depth
+    if depth > MAX_DEPTH:
+        return f"{pad}..."
+    if isinstance(value, dict):
+        return "\n".join(_entry(safe(str(key)).replace("_", " "), item, depth) for key, item in value.items())
+    if isinstance(value, list | tuple):
+        if not value:
+            return f"{pad}none"
+        if all(not isinstance(item, dict | list | tuple) for item in value):
+            return "\n".join(f"{pad}{_scalar(item)}" for item in value)
+        return "\n".join(f"{pad}- {nested(item, depth + 1).lstrip()}" for item in value)
+    return f"{pad}{_scalar(value)}"
+
+
+def _entry(key: str, item: Any, depth: int) -> str:
+    pad = "  " * depth
+    if isinstance(item, dict | list | tuple) and item:
+        return f"{pad}{key}:\n{nested(item, depth + 1)}"
+    if isinstance(item, dict | list | tuple):
+        return f"{pad}{key}: none"
+    return f"{pad}{key}: {_scalar(item)}"
+
+
+def _scalar(value: Any) -> str:
+    if value is None:
+        return words.NOTHING
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return safe(str(value), 1_000)
+
+
+def _status(view: dict[str, Any]) -> str:
+    try:
+        return words.status_text(Status(view["status"]))
+    except ValueError:
+        return safe(str(view["status"]))
+
+
+def _used(view: dict[str, Any], name: str) -> str:
+    return f"{view.get(name + '_used')} of {view.get('max_' + name)}"
+
+
+def _next(view: dict[str, Any]) -> str | None:
+    at = view.get("next_poll_at")
+    if at is None or view["status"] != Status.WAITING:
+        return None
+    source = view.get("delay_source")
+    return f"{at} ({source})" if source else str(at)

@@ -1,0 +1,78 @@
+"""The tree of commands, without importing any of them.
+
+Job: names and where their code stands; the bare call opens the console. Must not know: what commands do.
+"""
+
+from __future__ import annotations
+
+import click
+
+from pollconsole.cli.base import Common, LazyGroup, pass_common
+
+_HERE = "pollconsole.cli"
+COMMANDS = {
+    "demo": (f"{_HERE}.screen", "demo"),
+    "run": (f"{_HERE}.run", "run"),
+    "submit": (f"{_HERE}.submit", "submit"),
+    "list": (f"{_HERE}.look", "list_operations"),
+    "show": (f"{_HERE}.look", "show"),
+    "wait": (f"{_HERE}.wait", "wait"),
+    "result": (f"{_HERE}.result", "result"),
+    "fetch": (f"{_HERE}.result", "fetch"),
+    "escalations": (f"{_HERE}.look", "escalations"),
+    "request-extension": (f"{_HERE}.lower", "request_extension"),
+    "close": (f"{_HERE}.lower", "close"),
+    "hold": (f"{_HERE}.lower", "hold"),
+    "reject": (f"{_HERE}.lower", "reject"),
+    "deny": (f"{_HERE}.lower", "deny"),
+    "pause": (f"{_HERE}.lower", "pause"),
+    "audit": (f"{_HERE}.audit", "audit"),
+    "provider": (f"{_HERE}.provider", "provider"),
+    "credential": (f"{_HERE}.credential", "credential"),
+    "report": (f"{_HERE}.upkeep", "report"),
+    "backup": (f"{_HERE}.upkeep", "backup"),
+    "doctor": (f"{_HERE}.doctor", "doctor"),
+    "completion": (f"{_HERE}.completion", "completion"),
+}
+
+
+def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        from pollconsole import __version__
+
+        click.echo(f"pollconsole {__version__}")
+        ctx.exit()
+
+
+@click.group(
+    "pollconsole",
+    cls=LazyGroup,
+    lazy=COMMANDS,
+    invoke_without_command=True,
+    examples=(
+        "pollconsole demo",
+        "pollconsole submit --provider acme --job-id job-7 --deadline 40m --max-requests 12",
+        "pollconsole wait op-1f2e3d4c --timeout 10m --json",
+        "pollconsole",
+    ),
+    context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 100},
+)
+@click.option(
+    "--version", is_flag=True, is_eager=True, callback=_version, expose_value=False, help="Print the version."
+)
+@click.option("--read-only", is_flag=True, help="The console without a polling core, to look at what others run.")
+@click.pass_context
+@pass_common
+def root(common: Common, ctx: click.Context, read_only: bool) -> None:
+    """Waits for jobs at outside providers as bounded, audited actions; operators decide at the console.
+
+    Without a command: the console. No command grants authority; only keypresses in the console do.
+
+    Exit codes: 0 done, 1 a fault on our side, 2 usage or refused input; `wait` and `audit verify` have more.
+    """
+    if ctx.invoked_subcommand is None:
+        from pollconsole.cli.screen import open_console
+
+        ctx.exit(open_console(common, read_only))
+    elif read_only:
+        ctx.fail("--read-only belongs to the console; leave the command out")

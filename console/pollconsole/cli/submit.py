@@ -1,0 +1,145 @@
+"""`pollconsole submit`: hand a wait over.
+
+Job: flags, `--file` and `--from-response` -> one submission; print the operation. Must not know: what a
+contract permits (the core refuses, with the limit's name), secrets.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import msgspec
+
+from pollconsole import bridge
+from pollconsole.cli import calls, files, handover, out, present
+from pollconsole.cli.base import Common, command, pass_common
+from pollconsole.cli.values import MAX_URL, Count, File, OperationId, Pair, ProviderName, Text
+from pollcore.facts import Instant, Refused
+
+
+@command(
+    "submit",
+    "pollconsole submit --provider acme --job-id job-7 --deadline 40m --max-requests 12",
+    "pollconsole submit --provider acme --from-response saved.txt --useful-until 2026-03-02T18:00:00Z",
+    'echo \'{"provider": "acme", "job_id": "job-7"}\' | pollconsole submit --file - --json',
+    short_help="Hand a wait over; prints the operation.",
+)
+@click.option("--provider", type=ProviderName(), metavar="NAME", help="A configured provider or a contract's name.")
+@click.option("--job-id", type=Text(), metavar="ID", help="The provider's id of the job.")
+@click.option("--param", type=Pair(), multiple=True, metavar="K=V", help="A parameter of the contract; repeat.")
+@click.option("--status-url", type=Text(MAX_URL), metavar="URL", help="Where the provider said to ask.")
+@click.option("--deadline", metavar="SPAN|TIME", help="When waiting ends: 40m from the job's start, or an ISO time.")
+@click.option("--max-requests", type=Count(), metavar="N", help="At most so many status requests.")
+@click.option("--max-transport-failures", type=Count(), metavar="N", help="At most so many requests without an answer.")
+@click.option("--max-rate-limited", type=Count(), metavar="N", help="At most so many 'too many requests' answers.")
+@click.option("--useful-until", metavar="TIME", help="After this the result is of no use (ISO time).")
+@click.option("--id", "id_", type=OperationId(), metavar="OP", help="An id of your own; again: the same operation.")
+@click.option("--label", type=Text(), metavar="TEXT", help="A name for people.")
+@click.option("--request-fingerprint", type=Text(), metavar="HEX", help="SHA-256 of the request that started the job.")
+@click.option("--idempotency-key", type=Text(), metavar="KEY", help="The key of the job's submission; sealed.")
+@click.option("--credential", type=Text(), metavar="NAME", help="Name of a stored credential; never a secret.")
+@click.option("--account", type=Text(), metavar="TEXT", help="The provider's account or project.")
+@click.option("--started-at", metavar="TIME", help="When the job was submitted (ISO time) [default: now].")
+@click.option("--caller", type=Text(), metavar="TEXT", help="Who hands over, for the audit.")
+@click.option("--expected-state", type=Text(), multiple=True, metavar="STATE", help="A final state to expect; repeat.")
+@click.option("--from-response", type=File(), metavar="FILE", help="Take job and status URL from a curl -i file.")
+@click.option("--response-url", type=Text(MAX_URL), metavar="URL", help="The address that answer came from.")
+@click.option("--file", "file_", type=File(), metavar="FILE|-", help="The same as JSON, names in snake_case.")
+@pass_common
+def submit(common: Common, /, **flags: Any) -> None:
+    """Hand a wait over to the polling core and print the operation.
+
+    Limits that are left out come from the contract; limits above the contract's are refused, and only an operator can
+    grant more. Nothing is sent by this command.
+    """
+    file_name, response_name = flags.pop("file_"), flags.pop("from_response")
+    if file_name == "-" and response_name == "-":
+        raise click.UsageError("--file - and --from-response - both want standard input; save one of them to a file")
+    handed = _flags(flags)
+    if file_name is not None:
+        read = handover.parse_handover(files.read_bytes(file_name, "--file", handover.MAX_FILE_BYTES), file_name)
+        handed = handover.merge(read, handed, file_name)
+    if handed.provider is None:
+        raise click.UsageError("the provider is missing: --provider NAME; 'pollconsole provider list' shows names")
+    if handed.job_id is None and response_name is None:
+        raise click.UsageError("the job is missing: --job-id ID, or --from-response FILE with a saved answer")
+    if handed.response_url is not None and response_name is None:
+        raise click.UsageError("--response-url belongs to --from-response")
+    saved = None
+    if response_name is not None:
+        read_in = files.read_bytes(response_name, "--from-response", files.MAX_RESPONSE_BYTES)
+        saved = files.parse_response(read_in, response_name)
+
+    async def body(core: bridge.Core) -> tuple[dict[str, Any], list[str], str | None]:
+        now = core.clock.now().wall
+        answer = None if saved is None else msgspec.structs.replace(saved, sent_at=now, answered_at=now)
+        submission = await core.actions.submit(bridge.submit_spec(**specification(handed), response=answer))
+        view = await bridge.whole(core, submission.operation.operation_id)
+        view["existed"] = submission.existed
+        return view, list(submission.warnings), await present.core_warning(core)
+
+    view, warnings, silence = calls.with_core(common, body)
+    view["warnings"] = warnings
+    if common.json:
+        out.document(view)
+    else:
+        out.text(present.operation(view))
+    for line in warnings:
+        out.note(f"warning: {line}")
+    if view["existed"]:
+        out.note("this operation existed already; nothing was added")
+    if silence:
+        out.note(silence)
+
+
+def _flags(flags: dict[str, Any]) -> handover.Handover:
+    """The flags as the fields of `--file`. Raises Refused or BadParameter for what they do not allow."""
+    pairs: tuple[tuple[str, str], ...] = flags.pop("param")
+    params = dict(pairs)
+    if len(params) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise click.UsageError(f"--param {twice}=... is there twice")
+    states = flags.pop("expected_state")
+    made = handover.Handover(
+        param=params or None, expected_state=list(states) or None, id=flags.pop("id_"), **flags
+    )  # fmt: skip
+    try:
+        handover.check(made)
+    except ValueError as error:
+        name, _, why = str(error).partition(": ")
+        raise Refused(f"--{name.replace('_', '-')}: {why}", code="usage") from None
+    return made
+
+
+def specification(handed: handover.Handover) -> dict[str, Any]:
+    """The fields of the core's SubmitSpec; texts of times become spans and instants."""
+    from pollconsole.cli.values import check_instant, check_when
+
+    deadline_ms: int | None = None
+    deadline_at: Instant | None = None
+    if handed.deadline is not None:
+        deadline_ms, deadline_at = check_when(handed.deadline)
+    return {
+        "provider": handed.provider,
+        "job_id": handed.job_id,
+        "params": handed.param or {},
+        "status_url": handed.status_url,
+        "deadline_at": deadline_at,
+        "deadline_ms": deadline_ms,
+        "max_status_requests": handed.max_requests,
+        "max_transport_failures": handed.max_transport_failures,
+        "max_rate_limited": handed.max_rate_limited,
+        "useful_until": None if handed.useful_until is None else check_instant(handed.useful_until),
+        "operation_id": handed.id,
+        "label": handed.label,
+        "request_fingerprint": handed.request_fingerprint,
+        "idempotency_key": handed.idempotency_key,
+        "credential": handed.credential,
+        "account": handed.account,
+        "started_at": None if handed.started_at is None else check_instant(handed.started_at),
+        "caller": handed.caller,
+        "expected_states": tuple(handed.expected_state or ()),
+        "response_url": handed.response_url,
+    }

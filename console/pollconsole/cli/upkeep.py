@@ -1,0 +1,68 @@
+"""`report` and `backup`: figures over the records, and a consistent copy of the store.
+
+Job: call and print. Must not know: how figures are computed, SQL.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from pollconsole import bridge, words
+from pollconsole.cli import calls, files, out, present
+from pollconsole.cli.base import Common, command, pass_common
+from pollconsole.cli.values import File, When
+from pollcore.facts import DAY, Instant
+
+DEFAULT_SINCE_MS = 7 * DAY
+
+
+def since_instant(since: tuple[int | None, Instant | None], now: Instant) -> Instant:
+    """A span back from *now*, or the instant itself."""
+    span, at = since
+    return at if at is not None else Instant(max(0, now - (span or 0)))
+
+
+@command(
+    "report",
+    "pollconsole report",
+    "pollconsole report --since 30d --json",
+    short_help="Figures: were waits bounded, was guidance obeyed.",
+)
+@click.option("--since", type=When(), metavar="SPAN|TIME", help="From when on [default: 7d].")
+@pass_common
+def report(common: Common, since: tuple[int | None, Instant | None] | None) -> None:
+    """Compute figures from the records.
+
+    Waits that ended or became a bounded question, guidance obeyed, requests spent against a fixed-interval loop, time
+    to decision, and contradictions.
+    """
+
+    async def body(core: bridge.Core) -> dict[str, Any]:
+        now = core.clock.now().wall
+        return await bridge.report(core, since_instant(since or (DEFAULT_SINCE_MS, None), now), now)
+
+    found = calls.with_core(common, body)
+    if common.json:
+        out.document(found)
+    else:
+        out.text(present.nested(found))
+
+
+@command("backup", "pollconsole backup pollconsole-backup.db", short_help="A consistent copy of the store.")
+@click.argument("file", type=File())
+@pass_common
+def backup(common: Common, file: str) -> None:
+    """Copy the store through SQLite's own interface, also while a core is running. Nothing is overwritten."""
+    target = files.writable(file)
+
+    async def body(core: bridge.Core) -> None:
+        await core.store.backup(str(target.absolute()))
+
+    calls.with_core(common, body)
+    count = target.stat().st_size
+    if common.json:
+        out.document({"backup": {"path": str(target), "bytes": count}})
+    else:
+        out.text(f"{target}: {words.size(count)}; secrets are not in it, they stay in the keyring")

@@ -1,0 +1,147 @@
+"""Text with roles -> strips: the one way in which this console draws.
+
+Job: spans of harmless text and role names become lines of exact width. Must not know: operations, screens, markup (there
+is none here: nothing that a provider wrote can be read as a style or an action). Widths are cells, not characters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from rich.cells import cell_len, set_cell_size
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+
+from pollconsole.safe import safe
+
+Span = tuple[str, str]
+"""Text and the name of its role (`themes.ROLES`)."""
+Line = tuple[Span, ...]
+
+ELLIPSIS: Final = "…"
+MAX_TEXT: Final = 2_000
+"""Characters of one provider text on a screen; what is cut shows an ellipsis."""
+MAX_WRAPPED: Final = 200
+"""Physical lines of one logical line."""
+
+
+def text(value: str, role: str = "text", limit: int = MAX_TEXT) -> Span:
+    """A span of *value*, made harmless."""
+    return safe(value, limit), role
+
+
+def fit(value: str, width: int, *, right: bool = False) -> str:
+    """*value* in exactly *width* cells: padded, or cut with an ellipsis."""
+    cells = cell_len(value)
+    if cells > width:
+        return set_cell_size(value, width - 1) + ELLIPSIS if width > 0 else ""
+    pad = " " * (width - cells)
+    return pad + value if right else value + pad
+
+
+def width_of(line: Line) -> int:
+    """Cells of a whole line."""
+    return sum(cell_len(piece) for piece, _ in line)
+
+
+def plain(line: Line) -> str:
+    """The words alone."""
+    return "".join(piece for piece, _ in line)
+
+
+def clip(line: Line, width: int) -> Line:
+    """The beginning of *line* in at most *width* cells, a cut shown by an ellipsis."""
+    if width_of(line) <= width:
+        return line
+    kept: list[Span] = []
+    left = width
+    for piece, role in line:
+        cells = cell_len(piece)
+        if cells < left:
+            kept.append((piece, role))
+            left -= cells
+            continue
+        kept.append((fit(piece + " ", left), role))
+        break
+    return tuple(kept)
+
+
+def beside(left: Line, right: Line, width: int) -> Line:
+    """*left* and *right* at the two ends of one line; the left one gives way."""
+    right = clip(right, width)
+    room = width - width_of(right)
+    left = clip(left, max(0, room - (1 if right else 0)))
+    return (*left, (" " * (room - width_of(left)), "text"), *right)
+
+
+def wrap(line: Line, width: int, *, indent: int = 0) -> list[Line]:
+    """Break *line* between words into lines of at most *width* cells; further lines start with *indent* spaces.
+
+    A word that is longer than a line is broken inside. At most `MAX_WRAPPED` lines; the last then ends in an ellipsis.
+    """
+    width = max(1, width)
+    done: list[Line] = []
+    current: list[Span] = []
+    used = 0
+    for word, role in _words(line):
+        cells = cell_len(word)
+        if used + cell_len(word.rstrip(" ")) > width and used > 0 and current:
+            done.append(_without_end_space(current))
+            current, used = [(" " * indent, "text")] if indent else [], indent
+            word = word.lstrip(" ")
+            cells = cell_len(word)
+        while used + cell_len(word.rstrip(" ")) > width:
+            head = _head(word, width - used)
+            current.append((head, role))
+            done.append(tuple(current))
+            word = word[len(head) :]
+            current, used = [(" " * indent, "text")] if indent else [], indent
+            cells = cell_len(word)
+        if word:
+            current.append((word, role))
+            used += cells
+    done.append(_without_end_space(current))
+    if len(done) > MAX_WRAPPED:
+        done = [*done[: MAX_WRAPPED - 1], ((ELLIPSIS, "muted"),)]
+    return done
+
+
+def _words(line: Line) -> Iterable[Span]:
+    """Words with the spaces that follow them; a word may come in several spans of different roles."""
+    for piece, role in line:
+        start = 0
+        for at in range(1, len(piece)):
+            if piece[at - 1] == " " and piece[at] != " ":
+                yield piece[start:at], role
+                start = at
+        if piece[start:]:
+            yield piece[start:], role
+
+
+def _head(word: str, cells: int) -> str:
+    """The longest beginning of *word* in at most *cells* cells, at least one character."""
+    used = 0
+    for at, character in enumerate(word):
+        used += cell_len(character)
+        if used > cells and at > 0:
+            return word[:at]
+    return word
+
+
+def _without_end_space(spans: list[Span]) -> Line:
+    if spans and spans[-1][0].endswith(" "):
+        return (*spans[:-1], (spans[-1][0].rstrip(" "), spans[-1][1]))
+    return tuple(spans)
+
+
+def strip(line: Line, width: int, styles: Mapping[str, Style], base: Style) -> Strip:
+    """One physical line of exactly *width* cells on *base*."""
+    segments = [Segment(piece, base + styles.get(role, Style.null())) for piece, role in line if piece]
+    return Strip(segments).adjust_cell_length(width, base)
+
+
+def join(lines: Sequence[Line]) -> str:
+    """The words of several lines."""
+    return "\n".join(plain(line) for line in lines)

@@ -1,0 +1,243 @@
+"""One operation -> the cells of its row, at one moment.
+
+Job: pure: record and clock -> short texts with roles, and which columns a width has room for. Must not know: widgets,
+colours, where rows come from. Countdowns are computed when painted, so a row that stands still still counts down.
+
+Source: spec V1 (state, next request, time left, requests, failures and rate-limit answers used of allowed), S1.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from pollconsole import words
+from pollconsole.draw import ELLIPSIS, Span, fit
+from pollconsole.safe import safe
+from pollcore.facts import (
+    DAY,
+    HOUR,
+    MINUTE,
+    SECOND,
+    DelaySource,
+    Moment,
+    Operation,
+    Status,
+    clock_time,
+    deadline_left,
+)
+
+LOW_PART: Final = 0.10
+"""Under this part of a budget left, the row says so."""
+MAX_CELL: Final = 60
+
+STATUS_ROLE: Final[dict[Status, str]] = {
+    Status.WAITING: "calm",
+    Status.HELD: "held",
+    Status.AWAITING_APPROVAL: "attention",
+    Status.ESCALATED: "attention",
+    Status.SUCCEEDED: "good",
+    Status.FAILED: "failed",
+    Status.CANCELLED: "muted",
+    Status.EXPIRED: "failed",
+    Status.CLOSED: "faint",
+}
+SOURCE_WORDS: Final[dict[DelaySource, str]] = {
+    DelaySource.PROVIDER_RETRY_AFTER: "provider says Retry-After",
+    DelaySource.PROVIDER_POLL_HINT: "provider's hint",
+    DelaySource.LOCAL_BACKOFF: "local backoff",
+    DelaySource.MANUAL_EXTENSION: "after a grant",
+    DelaySource.SHARED_COOLDOWN: "shared cool-down",
+    DelaySource.ORIGIN_DOWN: "origin is down, one asks for all",
+}
+
+
+class Column(msgspec.Struct, frozen=True):
+    """One column. *width* in cells; *grow*: what it may take of a wider screen; *least*: shown from this width on."""
+
+    key: str
+    head: str
+    width: int
+    right: bool = False
+    grow: int = 0
+    least: int = 0
+
+
+COLUMNS: Final = (
+    Column("operation", "OPERATION", 11, grow=13),
+    Column("provider", "PROVIDER", 8, grow=4, least=72),
+    Column("status", "STATUS", 11, grow=8),
+    Column("state", "JOB SAYS", 8, grow=8, least=72),
+    Column("next", "NEXT", 6, right=True),
+    Column("left", "LEFT", 8, right=True),
+    Column("requests", "REQUESTS", 8, right=True, least=56),
+    Column("failures", "FAIL", 4, right=True, least=72),
+    Column("limited", "429", 4, right=True, least=72),
+    Column("note", "NOTE", 20, grow=60, least=112),
+)
+LEAD: Final = 2
+"""The cursor's mark and a space."""
+
+
+def columns_for(width: int) -> tuple[Column, ...]:
+    """The columns that *width* cells hold, grown to fill them."""
+    chosen = [column for column in COLUMNS if column.least <= width]
+    spare = width - LEAD - sum(column.width for column in chosen) - (len(chosen) - 1)
+    grown = []
+    for column in chosen:
+        more = max(0, min(column.grow, spare))
+        spare -= more
+        grown.append(msgspec.structs.replace(column, width=column.width + more))
+    return tuple(grown)
+
+
+def cell(key: str, operation: Operation, now: Moment, asked: bool) -> Span:
+    """The text and role of one cell. *asked*: an open question waits for a decision on this operation."""
+    match key:
+        case "operation":
+            return safe(operation.operation_id, MAX_CELL), "attention-text" if asked else "text"
+        case "provider":
+            return safe(operation.submitted.provider, MAX_CELL), "muted"
+        case "status":
+            return status_span(operation, asked)
+        case "state":
+            state = operation.last_known_state
+            return (words.NOTHING, "faint") if state is None else (safe(state, MAX_CELL), "text")
+        case "next":
+            return next_span(operation, now)
+        case "left":
+            return left_span(operation, now)
+        case "requests":
+            return budget_span(operation.status_requests_used, operation.max_status_requests)
+        case "failures":
+            return budget_span(operation.transport_failures_used, operation.max_transport_failures)
+        case "limited":
+            return budget_span(operation.rate_limited_used, operation.max_rate_limited)
+        case _:
+            return note_span(operation, now, asked)
+
+
+def row(operation: Operation, now: Moment, columns: tuple[Column, ...], *, asked: bool) -> tuple[Span, ...]:
+    """All cells of one row, padded to their columns' widths."""
+    cells = []
+    for column in columns:
+        words_, role = cell(column.key, operation, now, asked)
+        cells.append((fit(words_, column.width, right=column.right), role))
+    return tuple(cells)
+
+
+def status_span(operation: Operation, asked: bool) -> Span:
+    """Glyph, word and role. An end whose card is open keeps its word and gets the mark of what needs a person."""
+    glyph, word = words.STATUS[operation.status]
+    if asked and operation.status not in words.NEEDS_A_HUMAN:
+        return f"! {word}", "attention"
+    return f"{glyph} {word}", STATUS_ROLE[operation.status]
+
+
+def next_span(operation: Operation, now: Moment) -> Span:
+    """When the next request goes out; a held one shows when the hold ends."""
+    at = operation.hold_until if operation.status is Status.HELD else operation.next_poll_at
+    if operation.status not in (Status.WAITING, Status.HELD) or at is None:
+        return words.NOTHING, "faint"
+    left = at - now.wall
+    if left <= 0:
+        return ("now", "calm") if operation.lease_owner is None else ("asking", "calm")
+    return countdown(left), "held" if operation.status is Status.HELD else "text"
+
+
+def left_span(operation: Operation, now: Moment) -> Span:
+    """Time until the deadline or `useful_until`, whichever is nearer."""
+    if operation.status.is_end:
+        return words.NOTHING, "faint"
+    left = time_left(operation, now)
+    if left <= 0:
+        return "over", "danger"
+    whole = max(1, operation.deadline_at - operation.started_at)
+    if left < whole * LOW_PART:
+        return countdown(left) + "!", "danger"
+    return countdown(left), "text"
+
+
+def time_left(operation: Operation, now: Moment) -> int:
+    """ms until nothing may be asked any more."""
+    left = deadline_left(operation, now)
+    return left if operation.useful_until is None else min(left, operation.useful_until - now.wall)
+
+
+def budget_span(used: int, allowed: int) -> Span:
+    """`7/12`; nearly used up is marked, used up is marked and red."""
+    if allowed <= 0:
+        return words.NOTHING, "faint"
+    if used >= allowed:
+        return words.of(used, allowed) + "!", "danger"
+    if is_low(used, allowed):
+        return words.of(used, allowed) + "!", "attention"
+    return words.of(used, allowed), "text" if used else "muted"
+
+
+def is_low(used: int, allowed: int) -> bool:
+    """Whether under a tenth is left."""
+    return allowed > 0 and allowed - used < allowed * LOW_PART
+
+
+def runs_low(operation: Operation, now: Moment) -> bool:
+    """Whether a live wait has under a tenth of its time or requests left, or one failure."""
+    if operation.status.is_end:
+        return False
+    whole = max(1, operation.deadline_at - operation.started_at)
+    return (
+        time_left(operation, now) < whole * LOW_PART
+        or is_low(operation.status_requests_used, operation.max_status_requests)
+        or is_low(operation.transport_failures_used, operation.max_transport_failures)
+        or is_low(operation.rate_limited_used, operation.max_rate_limited)
+    )
+
+
+def note_span(operation: Operation, now: Moment, asked: bool) -> Span:
+    """Why it stands where it stands, in a few words."""
+    if operation.stop_reason is not None and (asked or operation.status.is_end):
+        detail = f": {operation.stop_detail.value}" if operation.stop_detail is not None else ""
+        return f"{operation.stop_reason.value}{detail}", "attention" if asked else "muted"
+    if asked:
+        return "a question waits", "attention"
+    if operation.status is Status.HELD and operation.hold_until is not None:
+        return f"held until {words.clock(operation.hold_until, now.wall)}", "held"
+    if operation.status is Status.SUCCEEDED and operation.result is not None:
+        return f"permits {safe(operation.result.permits, MAX_CELL)}", "good"
+    if operation.last_fault is not None:
+        return f"last request: {safe(operation.last_fault, MAX_CELL)}", "danger"
+    if operation.delay_source is not None and operation.status is Status.WAITING:
+        return SOURCE_WORDS[operation.delay_source], "muted"
+    return "", "muted"
+
+
+def http_words(operation: Operation, now: Moment) -> str:
+    """`200 at 10:58:00`: did the provider answer, with what, when (one of the two facts of S1)."""
+    http, fault = operation.last_http, operation.last_fault
+    if fault is not None and operation.last_fault_at is not None:
+        if http is None or operation.last_fault_at >= http.answered_at:
+            return f"{safe(fault, MAX_CELL)} at {clock_time(operation.last_fault_at)}"
+    if http is None:
+        return "none yet"
+    return f"{http.code} at {words.clock(http.answered_at, now.wall)}"
+
+
+def countdown(ms: int) -> str:
+    """`0:12`, `1:04:10`, `2d 4h`; rounded up, so that zero means now."""
+    seconds = -(-ms // SECOND)
+    if seconds * SECOND >= DAY:
+        return f"{ms // DAY}d {ms % DAY // HOUR}h"
+    hours, rest = divmod(seconds, HOUR // SECOND)
+    minutes, seconds = divmod(rest, MINUTE // SECOND)
+    return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"
+
+
+def bar(used: float, whole: float, cells: int) -> tuple[Span, Span]:
+    """`####----`: what is used of *whole*."""
+    part = 1.0 if whole <= 0 else max(0.0, min(1.0, used / whole))
+    full = round(part * cells)
+    return ("#" * full, "bar-full"), ("-" * (cells - full), "bar-empty")
+
+
+__all__ = ["COLUMNS", "ELLIPSIS", "Column", "bar", "cell", "columns_for", "countdown", "row"]

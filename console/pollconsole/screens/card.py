@@ -1,0 +1,274 @@
+"""The card: one question, drawn from the very object that will be executed, decided by digit and letter alone.
+
+Job: draw the card, show the guard, hand its proof to `approve`, say what came of it. Must not know: what a choice means or
+how it is carried out. Nothing here takes the focus; leaving decides nothing; every key but the guard's is counted and
+ignored.
+
+Source: spec E3, E4, E7, G3, G4, G8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Final, Protocol
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+
+from pollconsole import draw
+from pollconsole.approve import approve
+from pollconsole.core_thread import TooSlow
+from pollconsole.draw import Line, text
+from pollconsole.guard_facts import Choice as Key
+from pollconsole.guard_facts import Evidence, GuardView, Inspect, State, Way
+from pollconsole.guarded import GuardedApp, GuardedCard
+from pollconsole.safe import safe
+from pollconsole.screens.base import ConsoleScreen
+from pollconsole.screens.card_lines import Drawable, body_lines, confirm_lines, guard_bar, outcome_words
+from pollconsole.state import State as Shared
+from pollconsole.widgets import LinesView, OneLine
+from pollcore.facts import Choice, ChoiceKind, Escalation, Moment, Operation, PollconsoleError, Stale
+
+SCROLLBAR: Final = 1
+MARGIN: Final = 2
+"""Cells left and right of the card's text."""
+MAX_LABEL: Final = 44
+"""A label in the prompt, which stands on one line of 80 cells; the card and the confirmation have it whole."""
+
+
+class Shown(Protocol):
+    """What `actions.card` gives."""
+
+    @property
+    def card(self) -> Drawable: ...
+    @property
+    def question(self) -> Escalation: ...
+    @property
+    def operation(self) -> Operation | None: ...
+    @property
+    def digest(self) -> str: ...
+
+
+class CardScreen(ConsoleScreen):
+    """One card. *ids*: the queue that it was opened from, for the keys of the previous and the next card."""
+
+    CSS = """
+    #card { height: 1fr; padding: 0 0 0 2; }
+    #confirm { height: auto; max-height: 12; padding: 0 0 0 2; display: none; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "leave", "leave it waiting"),
+        Binding("down", "scroll(1)", "down"),
+        Binding("up", "scroll(-1)", "up"),
+        Binding("pagedown", "page(1)", "page down"),
+        Binding("pageup", "page(-1)", "page up"),
+        Binding("home", "ends(0)", "first"),
+        Binding("end", "ends(1)", "last"),
+        Binding("left_square_bracket", "other(-1)", "previous card"),
+        Binding("right_square_bracket", "other(1)", "next card"),
+    ]
+
+    def __init__(self, state: Shared, operation_id: str, ids: Sequence[str] = ()) -> None:
+        super().__init__(state)
+        self.operation_id = operation_id
+        self.ids = tuple(ids) or (operation_id,)
+        self.shown: Shown | None = None
+        self.notice: Line = ()
+        self._busy = False
+        self._view: GuardView | None = None
+
+    @property
+    def guarded(self) -> GuardedApp[Any]:
+        app = self.app
+        assert isinstance(app, GuardedApp)
+        return app
+
+    def compose(self) -> ComposeResult:
+        yield OneLine(self.state, ground="footer", id="head")
+        yield LinesView(self.state, id="card", indent=4)
+        yield LinesView(self.state, id="confirm", indent=4)
+        yield OneLine(self.state, ground="attention", id="guard")
+        yield OneLine(self.state, ground="attention", id="prompt")
+        yield OneLine(self.state, id="said")
+        yield OneLine(self.state, ground="footer", id="foot")
+
+    def on_mount(self) -> None:
+        self._load()
+
+    def on_unmount(self) -> None:
+        self.guarded.guard_close()
+
+    def on_resize(self, event: events.Resize) -> None:
+        if self.shown is not None and not self._busy:
+            self._draw(self.shown)
+
+    # --- the card -----------------------------------------------------------------------------------------------------
+
+    def _load(self, notice: Line = ()) -> None:
+        self.guarded.guard_close()
+        self.shown, self.notice, self._view = None, notice, None
+        self.query_one("#confirm").display = False
+        self.query_one("#card", LinesView).show(((("reading the card ...", "muted"),),))
+        self.run_worker(self._read(), exclusive=True)
+
+    async def _read(self) -> None:
+        operation_id = self.operation_id
+        try:
+            shown = await self.state.link.ask(lambda core: core.actions.card(operation_id))
+        except PollconsoleError as error:
+            if operation_id == self.operation_id:
+                self.query_one("#card", LinesView).show(((text(str(error), "attention"),),))
+                self.query_one("#prompt", OneLine).show(((" nothing to decide here", "muted"),))
+                self.query_one("#guard", OneLine).show(((" Esc goes back", "muted"),))
+            return
+        if operation_id == self.operation_id:
+            self._draw(shown)
+
+    def _draw(self, shown: Shown) -> None:
+        """Draw *shown* and guard exactly these lines."""
+        self.shown = shown
+        width = self.app.size.width - MARGIN - SCROLLBAR
+        body = self.query_one("#card", LinesView)
+        body.wrap_for(width)
+        body.show(body_lines(shown.card, width))
+        self.query_one("#said", OneLine).show(self.notice)
+        self.tick(self.state.now(), True)
+        if self.state.read_only:
+            self.query_one("#guard", OneLine).show(((" READ-ONLY", "held"),))
+            self.query_one("#prompt", OneLine).show(((" this console was started to look, not to decide", "muted"),))
+            return
+        pairs = list(zip(shown.card.choices, shown.card.options, strict=True))
+        keys = tuple(self._key(choice, option.label) for choice, option in pairs if choice.unavailable is None)
+        confirms = {
+            choice.key: tuple(
+                draw.plain(piece)
+                for line in confirm_lines(choice, option)
+                for piece in draw.wrap(line, width, indent=4)
+            )
+            for choice, option in pairs
+        }
+        self.guarded.guard_open(
+            GuardedCard(card_digest=shown.digest, lines=body.lines, choices=keys, confirm_lines=confirms),
+            screen=self,
+            on_guard_change=self._draw_guard,
+            on_evidence=self._decide,
+            on_inspect=self._inspect,
+        )
+
+    @staticmethod
+    def _key(choice: Choice, label: str) -> Key:
+        way = Way.TWO_STEP
+        if not choice.decides:
+            way = Way.INSPECT
+        elif choice.kind is ChoiceKind.DENY:
+            way = Way.ONE_KEY
+        return Key(choice.key, safe(label, MAX_LABEL), way)
+
+    def _draw_guard(self, view: GuardView) -> None:
+        """Paint state, bar, marker and prompt; in the second step what exactly is about to be granted."""
+        self._view = view
+        state, prompt, message = guard_bar(view)
+        self.query_one("#guard", OneLine).show(state)
+        self.query_one("#prompt", OneLine).show(prompt)
+        self.query_one("#said", OneLine).show(self.notice or message, message if self.notice else ())
+        confirm = self.query_one("#confirm", LinesView)
+        shown = self.shown
+        if view.choice is not None and shown is not None:
+            confirm.wrap_for(self.app.size.width - MARGIN - SCROLLBAR)
+            for choice, option in zip(shown.card.choices, shown.card.options, strict=True):
+                if choice.key == view.choice.digit:
+                    confirm.show(confirm_lines(choice, option))
+            confirm.styles.height = len(confirm.lines)
+            confirm.display = True
+        else:
+            confirm.display = False
+
+    def tick(self, now: Moment, changed: bool) -> None:
+        """The head counts on; a card whose question or version moved is drawn anew (E7)."""
+        place = f" {self.ids.index(self.operation_id) + 1} of {len(self.ids)} " if len(self.ids) > 1 else " "
+        self.show_head(((" card", "title"), (place, "muted")), now)
+        more = (("[ ]", "other"),) if len(self.ids) > 1 else ()
+        self.keys(("1-9", "choose, then the letter shown"), ("PgDn", "scroll"), *more, ("Esc", "leave"))
+        if changed and self.shown is not None and not self._busy and self._moved(self.shown):
+            self._load(((" the operation changed: the card was drawn anew", "attention"),))
+
+    def _moved(self, shown: Shown) -> bool:
+        board = self.state.board
+        question = board.questions.get(self.operation_id)
+        operation = board.operations.get(self.operation_id)
+        if board.latest.change and (question is None or question.escalation_id != shown.question.escalation_id):
+            return True
+        drawn = shown.operation
+        return operation is not None and drawn is not None and operation.version > drawn.version
+
+    # --- decisions ----------------------------------------------------------------------------------------------------
+
+    async def _decide(self, evidence: Evidence) -> None:
+        """The guard proved two keys. Carry the choice out; whatever was refused leaves the question waiting."""
+        shown = self.shown
+        if shown is None or self._busy:
+            return
+        self._busy = True
+        self.guarded.guard_close()
+        self.query_one("#said", OneLine).show(((" carrying it out ...", "text"),))
+        choice = next(each for each in shown.card.choices if each.key == evidence.choice)
+        self.run_worker(self._carry_out(shown, choice, evidence))
+
+    async def _carry_out(self, shown: Shown, choice: Choice, evidence: Evidence) -> None:
+        try:
+            after = await approve(self.state.link, shown, evidence)
+        except Stale as error:
+            self._again(f"refused, nothing was done: {error}")
+        except TooSlow as error:
+            self._again(f"{error}; whether it was done is in the story")
+        except PollconsoleError as error:
+            self._again(f"refused: {error}")
+        else:
+            said = outcome_words(shown.operation, after, choice)
+            self.state.did(after.operation_id, said)
+            self.state.say(f"{after.operation_id}: {said}", "good")
+            self._busy = False
+            if self.is_current:
+                self.app.pop_screen()
+        finally:
+            self._busy = False
+
+    def _again(self, why: str) -> None:
+        self._busy = False
+        self.state.say(f"{self.operation_id}: {why}", "attention")
+        self._load((text(f" {why}", "attention"),))
+
+    def _inspect(self, chosen: Inspect) -> None:
+        opener: Any = self.app.opens  # type: ignore[attr-defined]
+        opener("inspect", self.operation_id)
+
+    # --- keys ---------------------------------------------------------------------------------------------------------
+
+    def action_leave(self) -> None:
+        if self._view is not None and self._view.state is State.DECIDED and self._busy:
+            return
+        self.app.pop_screen()
+
+    def action_scroll(self, by: int) -> None:
+        self.query_one("#card", LinesView).scroll_relative(y=by, animate=False)
+
+    def action_page(self, by: int) -> None:
+        view = self.query_one("#card", LinesView)
+        view.scroll_relative(y=by * max(1, view.size.height - 1), animate=False)
+
+    def action_ends(self, last: int) -> None:
+        view = self.query_one("#card", LinesView)
+        if last:
+            view.scroll_end(animate=False)
+        else:
+            view.scroll_home(animate=False)
+
+    def action_other(self, by: int) -> None:
+        """The next card needs its own key to appear (G8)."""
+        waiting = [each for each in self.ids if each in self.state.board.questions or each == self.operation_id]
+        at = waiting.index(self.operation_id) + by
+        if 0 <= at < len(waiting) and not self._busy:
+            self.operation_id = waiting[at]
+            self.query_one("#card", LinesView).scroll_home(animate=False)
+            self._load()

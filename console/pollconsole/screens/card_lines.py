@@ -1,0 +1,163 @@
+"""The words of a card, laid out: what is asked, the choices with their costs, then everything else.
+
+Job: pure: the core's card -> lines with roles; the guard's view -> two lines; before and after -> one sentence. Must not
+know: widgets, keys, the core's rules. Nothing of the card is left out: what does not fit is scrolled to.
+
+Source: spec E3 (the order of its lines), E4, G4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, Protocol
+
+from pollconsole import draw, words
+from pollconsole.draw import Line, Span, text
+from pollconsole.guard_facts import GuardView, State
+from pollconsole.safe import safe
+from pollcore.facts import Choice, ChoiceKind, Operation, clock_time
+
+FIXED: Final = 8
+"""E3's lines, `Safe options:` the last of them; further ones come after the choices."""
+COLUMN: Final = 38
+"""Short further lines stand two beside each other."""
+LABEL: Final = 18
+BAR_CELLS: Final = 20
+_STATE_ROLE: Final = {State.ARMED: "good", State.PENDING: "attention", State.LOCKED: "danger", State.QUIET: "held"}
+_OPTIONS: Final = "Safe options:"
+
+
+class Option(Protocol):
+    """One choice as text, harmless."""
+
+    @property
+    def key(self) -> str: ...
+    @property
+    def label(self) -> str: ...
+    @property
+    def details(self) -> tuple[str, ...]: ...
+    @property
+    def available(self) -> bool: ...
+
+
+class Drawable(Protocol):
+    """The core's card, as far as it is drawn."""
+
+    @property
+    def title(self) -> str: ...
+    @property
+    def lines(self) -> Sequence[Any]: ...
+    @property
+    def options(self) -> Sequence[Option]: ...
+    @property
+    def choices(self) -> tuple[Choice, ...]: ...
+
+
+def body_lines(card: Drawable, width: int) -> list[Line]:
+    """All of the card: title, E3's lines, choices with costs, further lines."""
+    fixed = list(card.lines[:FIXED])
+    further = list(card.lines[FIXED:])
+    lines: list[Line] = [(text(card.title, "title"),)]
+    for each in fixed:
+        if each.label == _OPTIONS:
+            lines.append(((_OPTIONS, "muted"),))
+        else:
+            role = "attention" if each.label == "Stopped because:" else "text"
+            lines.append(((f"{each.label:<{LABEL}}", "muted"), text(each.text, role)))
+    for option in card.options:
+        lines += choice_lines(option)
+    if further:
+        lines.append(())
+        lines += _columns([(each.label, each.text) for each in further], width)
+    return lines
+
+
+def choice_lines(option: Option) -> list[Line]:
+    """`1  extend 15 min / 4 checks` and under it what it costs and leads to."""
+    key, role = ("key", "title") if option.available else ("faint", "faint")
+    lines: list[Line] = [((f" {option.key}  ", key), text(option.label, role))]
+    costs = [each for each in option.details if " -> " in each or each.startswith("last possible check")]
+    if costs:
+        lines.append((("    ", "text"), text(" · ".join(costs), "text")))
+    for each in option.details:
+        if each in costs:
+            continue
+        loud = each.startswith(("warning:", "cannot be chosen:"))
+        lines.append((("    ", "text"), text(each, "attention" if loud else "muted")))
+    return lines
+
+
+def confirm_lines(choice: Choice, option: Option) -> list[Line]:
+    """What exactly is about to be granted, between the two keys."""
+    about = "This gives new authority:" if choice.grants else "This is about to be done:"
+    lines: list[Line] = [((about, "attention"), (" ", "text"), text(option.label, "title"))]
+    for each in option.details:
+        loud = each.startswith("warning:")
+        lines.append((("  ", "text"), text(each, "attention" if loud else "text")))
+    return lines
+
+
+def _columns(pairs: list[tuple[str, str]], width: int) -> list[Line]:
+    """Short pairs two beside each other, long ones on lines of their own; nothing is cut, the order is kept."""
+    lines: list[Line] = []
+    waiting: Line | None = None
+    for label, value in pairs:
+        line: Line = ((f"{label} ", "muted"), text(value, "text"))
+        short = draw.width_of(line) < COLUMN and width >= 2 * COLUMN
+        if waiting is not None and short:
+            gap = " " * (COLUMN - draw.width_of(waiting))
+            lines.append((*waiting, (gap, "text"), *line))
+            waiting = None
+            continue
+        if waiting is not None:
+            lines.append(waiting)
+            waiting = None
+        if short:
+            waiting = line
+        else:
+            lines.append(line)
+    if waiting is not None:
+        lines.append(waiting)
+    return lines
+
+
+def guard_bar(view: GuardView) -> tuple[Line, Line, Line]:
+    """State word with its bar and the marker; the prompt; what the guard says."""
+    role = _STATE_ROLE.get(view.state, "muted")
+    filled = round(view.fraction * BAR_CELLS)
+    state: Line = (
+        (f" {view.state.value:<8} ", role),
+        ("#" * filled, "bar-full" if view.state is not State.ARMED else "good"),
+        ("-" * (BAR_CELLS - filled), "bar-empty"),
+        (f"  {view.marker}", "faint"),
+    )
+    prompt: Line = ((" ", "text"), (view.prompt, "attention-text" if view.step == 2 else "title"))
+    ignored = f"  ({view.rejected_keys} keys ignored)" if view.rejected_keys else ""
+    return state, prompt, ((f" {safe(view.message, 160)}{ignored}", role),)
+
+
+def outcome_words(before: Operation | None, after: Operation, choice: Choice) -> str:
+    """What a decision did, in one line for the row: `extend 15 min / 4 checks: deadline ... -> ..., requests 12 -> 16`."""
+    said: list[str] = []
+    if before is not None:
+        if after.deadline_at != before.deadline_at:
+            said.append(f"deadline now {clock_time(after.deadline_at)}")
+        for name, old, new in (
+            ("requests", before.max_status_requests, after.max_status_requests),
+            ("failures", before.max_transport_failures, after.max_transport_failures),
+            ("429", before.max_rate_limited, after.max_rate_limited),
+        ):
+            if old != new:
+                said.append(f"{name} {old} -> {new}")
+        if after.status is not before.status:
+            said.insert(0, words.STATUS[after.status][1])
+    if choice.kind is ChoiceKind.CLOSE:
+        said.append("we stop watching, the job may go on")
+    elif after.hold_until is not None and choice.kind is ChoiceKind.HOLD:
+        said.append(f"until {clock_time(after.hold_until)}")
+    elif choice.kind is ChoiceKind.CANCEL_AT_PROVIDER:
+        said.append("the cancel was asked for; a cancel that was sent is not a cancelled job")
+    return f"{choice.label}: {', '.join(said)}" if said else choice.label
+
+
+__all__ = ["Span", "body_lines", "choice_lines", "confirm_lines", "guard_bar", "outcome_words"]

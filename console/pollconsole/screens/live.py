@@ -1,0 +1,339 @@
+"""The first screen: every live operation, what needs a person first.
+
+Job: table, views, filter, sort, and the lines around them. Must not know: how cards are decided, the store, SQL.
+
+Source: spec V1, V2, V4; layout and keys: 80x24 first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, Final
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
+
+from pollconsole import rows, words
+from pollconsole.board import SORT_KEYS, View
+from pollconsole.core_thread import beat_age_ms
+from pollconsole.draw import Line, clip, fit, text
+from pollconsole.mailbox import CoreRole
+from pollconsole.safe import is_drawn
+from pollconsole.screens.base import ConsoleScreen, strip_line
+from pollconsole.screens.story import StoryView
+from pollconsole.state import State
+from pollconsole.widgets import OneLine, Table
+from pollcore.facts import Moment, clock_time
+
+SIDE_WIDTH: Final = 52
+SIDE_FROM: Final = 130
+"""From this width on, the story of the row under the cursor stands beside the table."""
+RESORT_TICKS: Final = 4
+"""Rows are ordered anew at most once a second."""
+MAX_NEEDLE: Final = 60
+
+
+class OperationTable(Table):
+    """Rows of operations, drawn from the board at the moment of painting."""
+
+    def line_of(self, operation_id: str) -> Line:
+        state = self.state
+        operation = state.board.operations.get(operation_id)
+        now = state.now()
+        if operation is None:
+            return (("  ", "text"), text(operation_id, "faint"))
+        asked = state.board.asked(operation)
+        columns = rows.columns_for(self.columns)
+        cells = list(rows.row(operation, now, columns, asked=asked))
+        did = state.done.get(operation_id)
+        if did is not None and columns[-1].key == "note":
+            cells[-1] = (fit(did, columns[-1].width), "good")
+        mark = ("> ", "key") if operation_id == self.cursor_id else ("! ", "attention") if asked else ("  ", "text")
+        line: Line = (mark,)
+        for number, each in enumerate(cells):
+            line = (*line, *(((" ", "text"),) if number else ()), each)
+        return line
+
+
+class LiveScreen(ConsoleScreen):
+    """The table and the lines around it."""
+
+    DEFAULT_CSS = f"""
+    #middle {{ height: 1fr; }}
+    #rows {{ height: 100%; width: 1fr; }}
+    #side {{ width: {SIDE_WIDTH}; height: 100%; border-left: solid $panel; padding-left: 1; }}
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("down,j", "move(1)", "down"),
+        Binding("up,k", "move(-1)", "up"),
+        Binding("pagedown,ctrl+d", "page(1)", "page down"),
+        Binding("pageup,ctrl+u", "page(-1)", "page up"),
+        Binding("home,g", "end(0)", "first"),
+        Binding("end,G", "end(1)", "last"),
+        Binding("enter,t", "detail", "detail"),
+        Binding("o", "question", "open the question"),
+        Binding("slash", "filter", "filter"),
+        Binding("s", "sort", "sort"),
+        Binding("S", "reverse", "reverse"),
+        Binding("p", "pause", "pause the display"),
+        Binding("escape", "back", "clear the filter"),
+        *(Binding(str(number), f"view({number})", view.value) for number, view in enumerate(View, 1)),
+    ]
+
+    def __init__(self, state: State) -> None:
+        super().__init__(state)
+        self.mode = ""
+        """`filter` while the filter is typed, `sort` while a column's letter is awaited, else empty."""
+        self._ticks = 0
+        self._dirty = True
+        self._seen_rows = False
+
+    def compose(self) -> ComposeResult:
+        yield OneLine(self.state, ground="footer", id="head")
+        yield OneLine(self.state, id="views")
+        yield OneLine(self.state, id="columns")
+        with Horizontal(id="middle"):
+            yield OperationTable(self.state, id="rows")
+            yield StoryView(self.state, id="side")
+        yield OneLine(self.state, id="strip")
+        yield OneLine(self.state, id="said")
+        yield OneLine(self.state, ground="footer", id="foot")
+
+    @property
+    def table(self) -> OperationTable:
+        return self.query_one(OperationTable)
+
+    def on_mount(self) -> None:
+        self._lay_out(self.app.size.width)
+        self.tick(self.state.now(), True)
+
+    def on_resize(self, event: events.Resize) -> None:
+        self._lay_out(event.size.width)
+        self.call_after_refresh(self._draw_columns)
+
+    def on_screen_resume(self) -> None:
+        self._dirty = True
+        self._ticks = 0
+        if self.ready:
+            self.tick(self.state.now(), True)
+
+    def _lay_out(self, width: int) -> None:
+        self.query_one("#side").display = width >= SIDE_FROM
+
+    # --- drawing ------------------------------------------------------------------------------------------------------
+
+    def tick(self, now: Moment, changed: bool) -> None:
+        self._dirty = self._dirty or changed
+        loaded = self.state.board.latest.loaded
+        if loaded and not self.state.paused and (not self._seen_rows or self._ticks % RESORT_TICKS == 0):
+            self._order(now)
+        elif not self.state.paused:
+            self.table.refresh_changed()
+        self._ticks += 1
+        self._draw_head(now)
+        self._draw_columns()
+        self._draw_views(now)
+        waiting = self.state.board.waiting(now).total
+        self.query_one("#strip", OneLine).show(strip_line(self.state, now), ground="attention" if waiting else "")
+        self._draw_said(now)
+        self._draw_keys()
+        self._follow_cursor()
+        if loaded and not self._seen_rows:
+            self._seen_rows = True
+            self.call_after_refresh(self.state.link.first_rows_painted)
+
+    def _order(self, now: Moment) -> None:
+        state = self.state
+        if self._dirty or self._ticks % (RESORT_TICKS * 5) == 0:
+            self._dirty = False
+            self.table.show_ids(state.board.ordered(state.view, state.needle, state.sort, state.reverse, now))
+        else:
+            self.table.refresh_changed()
+
+    def _draw_head(self, now: Moment) -> None:
+        state, latest = self.state, self.state.board.latest
+        role, health = latest.role, latest.health
+        ages = [beat_age_ms(beat, now) for beat in latest.beats]
+        age = f"core {min(ages) / 1000:.0f}s" if ages else "no core yet"
+        late = bool(ages) and min(ages) > 35_000
+        word = "danger" if role is CoreRole.FAILED or health else "good" if role is CoreRole.OWN else "held"
+        left: Line = (
+            (f" {state.title} ", "title"),
+            (f" {role.value} ", word),
+            (f" {age} ", "danger" if late else "muted"),
+            (f" live {state.board.live():,} ", "text"),
+        )
+        if health:
+            left = (*left, text(f" NOTHING IS SENT: {health}", "danger"))
+        elif not ages and role is CoreRole.READ_ONLY:
+            left = (*left, (" nothing is polled", "danger"))
+        if state.paused:
+            left = (*left, (" screen paused ", "attention"))
+        right: Line = ((f"{clock_time(now.wall)}Z ", "text"),) if now.wall else ()
+        if state.gate_is_advisory:
+            right = (("gate advisory  ", "muted"), *right)
+        self.query_one("#head", OneLine).show(left, right)
+
+    def _draw_columns(self) -> None:
+        width = self.table.columns
+        if width <= 0:
+            return
+        line: Line = (("  ", "faint"),)
+        for number, column in enumerate(rows.columns_for(width)):
+            line = (
+                *line,
+                *(((" ", "faint"),) if number else ()),
+                (fit(column.head, column.width, right=column.right), "faint"),
+            )
+        self.query_one("#columns", OneLine).show(line)
+
+    def _draw_views(self, now: Moment) -> None:
+        state, line = self.state, self.query_one("#views", OneLine)
+        sorted_by = f"{'v' if state.reverse else '^'}{state.sort.value} "
+        if self.mode == "filter" or state.needle:
+            found = len(self.table.ids)
+            caret = "_" if self.mode == "filter" else ""
+            typed = (f" / {state.needle}{caret}", "attention" if self.mode == "filter" else "key")
+            line.show((typed,), ((f"{found:,} of {len(state.board.operations):,}  {sorted_by}", "muted"),))
+            return
+        counts = (
+            state.board.counts(now) if self._ticks % RESORT_TICKS == 1 or not hasattr(self, "_counts") else self._counts
+        )
+        self._counts: dict[View, int] = counts
+        left: Line = ((" ", "text"),)
+        for number, view in enumerate(View, 1):
+            here = view is state.view
+            wanted = view is View.NEEDS and counts[view] > 0
+            role = "title" if here else "attention" if wanted else "muted"
+            label = f"[{view.value} {counts[view]:,}]" if here else f"{view.value} {counts[view]:,}"
+            left = (*left, (f"{number} ", "faint"), (label, role), (" ", "text"))
+        line.show(left, ((sorted_by, "faint"),))
+
+    def _draw_said(self, now: Moment) -> None:
+        """The newest message while it is young, else what the row under the cursor says."""
+        line = self.query_one("#said", OneLine)
+        messages = self.state.messages
+        if messages and now.wall - messages[-1].at < 15_000:
+            line.show(((" ", "text"), (messages[-1].text, messages[-1].role)), (("M messages ", "faint"),))
+            return
+        operation = self.state.board.operations.get(self.table.cursor_id or "")
+        if operation is None:
+            empty = "no rows match; Esc clears the filter" if self.state.needle else "no operation here"
+            line.show(((f" {empty if self.state.board.latest.loaded else 'opening the store ...'}", "muted"),))
+            return
+        asked = self.state.board.asked(operation)
+        said: Line = ((" ", "text"), text(operation.submitted.label or operation.submitted.job_id, "text", 40))
+        did = self.state.done.get(operation.operation_id)
+        note = (did, "good") if did else rows.note_span(operation, now, asked)
+        line.show(
+            (*said, ("  ", "text"), note, ("  HTTP ", "faint"), (rows.http_words(operation, now), "muted")),
+        )
+
+    def _draw_keys(self) -> None:
+        if self.mode == "filter":
+            self.keys(("Enter", "keep"), ("Esc", "clear"), ("", "words, or status: state: provider: account: reason:"))
+        elif self.mode == "sort":
+            self.keys(*((key, sort.value) for key, sort in SORT_KEYS.items()), ("Esc", ""))
+        else:
+            self.keys(
+                *(("Enter", "detail"), ("o", "ask"), ("E", "decide"), ("/", "filter"), ("s", "sort")),
+                *(("1-6", "view"), ("?", "help"), ("q", "quit")),
+            )
+
+    def _follow_cursor(self) -> None:
+        side = self.query_one(StoryView)
+        if side.display:
+            operation = self.state.board.operations.get(self.table.cursor_id or "")
+            side.follow_operation(operation)
+
+    # --- keys ---------------------------------------------------------------------------------------------------------
+
+    def on_key(self, event: events.Key) -> None:
+        """While a filter is typed or a column's letter is awaited, keys mean that alone."""
+        if not self.mode:
+            return
+        event.stop()
+        event.prevent_default()
+        if self.mode == "sort":
+            self.mode = ""
+            if event.key in SORT_KEYS:
+                self.state.sort = SORT_KEYS[event.key]
+        else:
+            self._type(event)
+        self._redraw()
+
+    def _type(self, event: events.Key) -> None:
+        state = self.state
+        if event.key == "enter":
+            self.mode = ""
+        elif event.key == "escape":
+            self.mode, state.needle = "", ""
+        elif event.key == "backspace":
+            state.needle = state.needle[:-1]
+        elif event.key == "ctrl+u":
+            state.needle = ""
+        elif event.character and is_drawn(event.character) and len(state.needle) < MAX_NEEDLE:
+            state.needle += event.character
+
+    def _redraw(self) -> None:
+        self._dirty = True
+        self._ticks = 0
+        self.tick(self.state.now(), True)
+
+    def action_move(self, by: int) -> None:
+        self.table.move(by)
+        self._cursor_moved()
+
+    def action_page(self, by: int) -> None:
+        self.table.move(by * max(1, self.table.size.height - 1))
+        self._cursor_moved()
+
+    def action_end(self, last: int) -> None:
+        self.table.move_to(len(self.table.ids) - 1 if last else 0)
+        self._cursor_moved()
+
+    def _cursor_moved(self) -> None:
+        self._draw_said(self.state.now())
+        self._follow_cursor()
+
+    def action_view(self, number: int) -> None:
+        self.state.view = list(View)[number - 1]
+        self._redraw()
+
+    def action_filter(self) -> None:
+        self.mode = "filter"
+        self._redraw()
+
+    def action_sort(self) -> None:
+        self.mode = "sort"
+        self._draw_keys()
+
+    def action_reverse(self) -> None:
+        self.state.reverse = not self.state.reverse
+        self._redraw()
+
+    def action_pause(self) -> None:
+        self.state.paused = not self.state.paused
+        self.state.say("the screen stands still; the core goes on" if self.state.paused else "the screen goes on")
+        self._redraw()
+
+    def action_back(self) -> None:
+        self.state.needle = ""
+        self._redraw()
+
+    def action_detail(self) -> None:
+        if self.table.cursor_id is not None:
+            self._opens("detail", self.table.cursor_id)
+
+    def action_question(self) -> None:
+        if self.table.cursor_id is not None:
+            self._opens("question", self.table.cursor_id)
+
+    def _opens(self, what: str, operation_id: str) -> None:
+        opener: Callable[[str, str], Any] = self.app.opens  # type: ignore[attr-defined]
+        opener(what, operation_id)
+
+
+__all__ = ["LiveScreen", "OperationTable", "clip", "words"]

@@ -1,0 +1,85 @@
+"""What all screens share: the link to the core, the board, colours, and what was said.
+
+Job: one object handed to every screen. Must not know: any screen, any widget.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from pollconsole import bridge
+from pollconsole.board import Board, Sort, View
+from pollconsole.core_thread import CoreThread
+from pollconsole.safe import safe
+from pollconsole.themes import Palette
+from pollcore.facts import BootMs, Instant, Moment, Operator
+
+MAX_MESSAGES: Final = 200
+MAX_STORY: Final = 5_000
+"""Lines of one story on a screen; `audit show` prints all."""
+MAX_DONE: Final = 500
+NEVER: Final = Moment(Instant(0), BootMs(0), "")
+
+
+class Message(msgspec.Struct, frozen=True):
+    """One thing that was said: when by the core's clock, what, in which role."""
+
+    at: Instant
+    text: str
+    role: str = "text"
+
+
+class State:
+    """Shared by the screens; touched on the screen's loop alone."""
+
+    def __init__(self, link: CoreThread, palette: Palette, *, title: str, read_only: bool) -> None:
+        self.link = link
+        self.board = Board()
+        self.palette = palette
+        self.title = safe(title, 20)
+        self.read_only = read_only
+        self.messages: deque[Message] = deque(maxlen=MAX_MESSAGES)
+        self.done: dict[str, str] = {}
+        """What a decision of this console did, by operation id: shown on the row."""
+        self.view = View.ALL
+        self.needle = ""
+        self.sort = Sort.ATTENTION
+        self.reverse = False
+        self.paused = False
+        self.operator: Operator | None = None
+
+    def now(self) -> Moment:
+        """The core's clock; before it is open, the beginning of time (nothing is drawn then)."""
+        return self.link.now() or NEVER
+
+    def say(self, words: str, role: str = "text") -> None:
+        """Put a message on the message line and in the list of messages; made harmless here."""
+        self.messages.append(Message(self.now().wall, safe(words, 400), role))
+
+    def did(self, operation_id: str, words: str) -> None:
+        """Remember what a decision did, for its row."""
+        self.done.pop(operation_id, None)
+        self.done[operation_id] = safe(words, 200)
+        while len(self.done) > MAX_DONE:
+            del self.done[next(iter(self.done))]
+
+    @property
+    def gate_is_advisory(self) -> bool:
+        """G5: something was handed over by the very OS user that sits here, who could also press keys."""
+        operator = self.operator
+        if operator is None:
+            return False
+        return any(o.submitted.os_user == operator.user for o in self.board.operations.values() if not o.status.is_end)
+
+    async def story(self, operation_id: str) -> Sequence[str]:
+        """The story of one operation, line by line, told on the core's thread; the newest `MAX_STORY` lines."""
+
+        async def body(core: Any) -> Sequence[str]:
+            _, lines = await bridge.story(core, operation_id)
+            return lines[-MAX_STORY:]
+
+        return await self.link.ask(body)

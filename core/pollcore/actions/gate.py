@@ -1,0 +1,267 @@
+"""The gate: what a card shows, and the one way in which new authority takes effect.
+
+Job: gather the facts that choices depend on, draw the card from the very objects that will be executed, carry a
+decision out in one transaction with the grant that it uses up. Must not know: keys, screens; nothing here makes
+Evidence.
+Source: spec G1-G8, E2-E10, I12.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from pollcore import escalation, grants, reading
+from pollcore.actions import perform, resubmit
+from pollcore.actions.desk import Desk
+from pollcore.card import Card, GroupCard, card, digest, group
+from pollcore.contract import Contract, normalise_origin, requests
+from pollcore.escalation import ChangedContract, Circumstances
+from pollcore.facts import (
+    ActionKind,
+    Choice,
+    ContractError,
+    CredentialUnavailable,
+    Escalation,
+    EventName,
+    Grant,
+    Moment,
+    Operation,
+    Operator,
+    Refused,
+    SealedUnreadable,
+    Stale,
+)
+from pollcore.ports import Write
+
+TRIES: Final = 5
+"""How often a question on a running operation is decided again when a poll was recorded meanwhile (same version)."""
+
+
+class Shown(msgspec.Struct, frozen=True):
+    """One card with what it was drawn from."""
+
+    card: Card
+    question: Escalation
+    operation: Operation
+    choices: tuple[Choice, ...]
+    digest: str
+
+
+async def shown(desk: Desk, operation_id: str) -> Shown:
+    """The card of the open question of an operation, fresh. Raises NotFound, Refused (nothing is asked)."""
+    operation = await desk.operation(operation_id)
+    question = await desk.question(operation_id)
+    if question is None:
+        raise Refused(f"{operation_id}: no question is open", code="no_question")
+    contract = await desk.contract(operation)
+    now = desk.clock.now()
+    facts = await circumstances(desk, contract, operation, now)
+    choices = escalation.choices(operation, question, policy=contract.policy, now=now, circumstances=facts)
+    drawn = card(operation, question, choices, now=now, circumstances=facts)
+    return Shown(drawn, question, operation, choices, digest(drawn))
+
+
+async def groups(desk: Desk) -> tuple[GroupCard, ...]:
+    """E10: all open questions, one card a cause, those ending soonest first."""
+    questions = await desk.store.questions()
+    pairs = []
+    for question in questions:
+        operation = await desk.store.operation(question.operation_id)
+        if operation is not None:
+            contract = await desk.contract(operation)
+            pairs.append((operation, question, contract.policy))
+    return group(pairs, now=desk.clock.now())
+
+
+async def circumstances(desk: Desk, contract: Contract, operation: Operation, now: Moment) -> Circumstances:
+    """Everything beside the record that choices depend on; whatever cannot be found out offers nothing more."""
+    changed = await changed_contract(desk, operation, now)
+    actions = await desk.store.actions(operation.operation_id)
+    sent = [a for a in actions if a.kind is ActionKind.CANCEL]
+    reads, problem, rotated = await _keyring(desk, operation)
+    origin = _origin(contract, operation)
+    others = tuple(
+        c.name
+        for c in await desk.credentials().known()
+        if c.name != operation.credential and origin is not None and origin in c.origins
+    )
+    fingerprint = requests.fingerprint(contract, operation.submitted)
+    return Circumstances(
+        changed_contract=changed,
+        other_credentials=others,
+        secret_rotated=rotated,
+        keyring_reads=reads,
+        keyring_problem=problem,
+        unvalidated_result=operation.result is not None and not operation.result.validated,
+        resubmit_possible=contract.policy.can_resubmit,
+        fingerprint_matches=fingerprint is not None and fingerprint == operation.submitted.request_fingerprint,
+        resubmit_limits=contract.policy.default,
+        cancel_sent_at=sent[-1].at if sent else None,
+        cancel_outcome=sent[-1].outcome.value if sent else None,
+        allow_http=contract.allow_http,
+    )
+
+
+def _origin(contract: Contract, operation: Operation) -> str | None:
+    try:
+        return normalise_origin(requests.status_request(contract, operation, operation.credential).url)
+    except Refused:
+        return None
+
+
+async def _keyring(desk: Desk, operation: Operation) -> tuple[bool, str | None, bool]:
+    """Does the keyring read, why not, and did the secret change since it was refused."""
+    if operation.credential is None:
+        return True, None, False
+    try:
+        now = await desk.credentials().digest(operation.credential)
+    except CredentialUnavailable as error:
+        return False, str(error), False
+    refused = [d for d in await desk.store.denials() if d.credential == operation.credential]
+    return True, None, bool(refused) and all(d.digest != now for d in refused)
+
+
+async def changed_contract(desk: Desk, operation: Operation, now: Moment) -> ChangedContract | None:
+    """S8: the contract file of today, when it differs from the snapshot; with what it makes of the last answer."""
+    try:
+        today = desk.contracts.find(operation.submitted.provider)
+        before = await desk.store.snapshot(operation.contract_digest)
+    except (ContractError, Refused):
+        return None
+    if before is None or today.digest == operation.contract_digest:
+        return None
+    try:
+        last = await desk.store.last_answer(operation.operation_id)
+    except SealedUnreadable:
+        last = None
+    reads_as = reading.reread(today, operation, last.envelope, now) if last is not None and last.envelope else None
+    return ChangedContract(
+        digest=today.digest,
+        diff=text_difference(before.text, today.snapshot.text),
+        knows_state=reads_as is not None and reads_as.near_match is None and reads_as.state is not None,
+        has_stored_answer=reads_as is not None,
+        reads_as=reads_as,
+        origins_added=tuple(sorted(set(today.origins) - set((await desk.contract(operation)).origins))),
+    )
+
+
+def text_difference(before: str, after: str) -> str:
+    """The changed lines, whole (G4: nothing is cut silently)."""
+    import difflib
+
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), "in force", "file", lineterm="", n=1)
+    return "\n".join(lines)
+
+
+async def decide(
+    desk: Desk,
+    operation_id: str,
+    escalation_id: str,
+    choice_key: str,
+    shown_digest: str,
+    evidence: Mapping[str, str | int | float],
+    operator: Operator,
+    because: str | None = None,
+) -> Operation:
+    """Carry out one decision on one question.
+
+    Args:
+        shown_digest: Of the card that the operator saw; anything that moved since is refused.
+        evidence: What the key guard measured; only the console's guard makes it.
+
+    Raises:
+        Stale: the question was decided, or something that the card showed has changed; nothing was done.
+        Refused: the choice cannot be chosen.
+    """
+    for attempt in range(TRIES):
+        fresh = await shown(desk, operation_id)
+        if fresh.question.escalation_id != escalation_id or fresh.digest != shown_digest:
+            await _refused(desk, fresh, choice_key, operator, "the card has changed since it was shown")
+            raise Stale(f"{operation_id}: the card has changed since it was shown; nothing was done")
+        choice = next((c for c in fresh.choices if c.key == choice_key), None)
+        if choice is None or not choice.decides:
+            raise Refused(f"{operation_id}: {choice_key} decides nothing here", code="no_choice")
+        if choice.unavailable is not None:
+            raise Refused(f"{operation_id}: {choice.label}: {choice.unavailable}", code="unavailable")
+        try:
+            return await _carry_out(desk, fresh, choice, evidence, operator, because)
+        except Stale:
+            # a poll was recorded between reading and committing: the version decides whether the card still holds
+            if attempt == TRIES - 1:
+                raise
+    raise Stale(f"{operation_id}: kept moving; nothing was done")
+
+
+async def _carry_out(
+    desk: Desk,
+    fresh: Shown,
+    choice: Choice,
+    evidence: Mapping[str, str | int | float],
+    operator: Operator,
+    because: str | None,
+) -> Operation:
+    operation, question = fresh.operation, fresh.question
+    contract = await desk.contract(operation)
+    now = desk.clock.now()
+    facts = await circumstances(desk, contract, operation, now)
+    applied = grants.apply(
+        operation,
+        question,
+        choice,
+        policy=contract.policy,
+        now=now,
+        operator=operator,
+        because=because,
+        new_id=f"esc-{desk.chance.token(6)}",
+        shown_version=operation.version,
+        observation=facts.changed_contract.reads_as if facts.changed_contract is not None else None,
+        notes=(f"card {fresh.digest[:16]}", *(f"{name} {value}" for name, value in evidence.items())),
+    )
+    after = applied.operation or operation
+    grant = Grant(
+        grant_id=f"grant-{desk.chance.token(8)}",
+        operation_id=operation.operation_id,
+        escalation_id=question.escalation_id,
+        version=operation.version,
+        choice=choice,
+        card_digest=fresh.digest,
+        evidence=dict(evidence),
+        operator=operator,
+        granted_at=now.wall,
+        because=because,
+    )
+    record = perform.intended(desk, operation, applied.action, grant.grant_id) if applied.action is not None else None
+    write = Write(
+        after=after,
+        fence_change=operation.change,
+        fence_version=operation.version,
+        release_lease=False,
+        events=applied.events,
+        open_question=applied.opened,
+        close_question=applied.closed,
+        grant=grant if choice.grants else None,
+        action=record,
+    )
+    if after.contract_digest != operation.contract_digest:
+        await desk.store.keep_snapshot(now, desk.contracts.find(operation.submitted.provider).snapshot)
+    if applied.action is ActionKind.RESUBMIT and record is not None:
+        return await resubmit.carry_out(desk, contract, operation, write, record)
+    await desk.store.commit(now, (write,))
+    if applied.action is ActionKind.CANCEL and record is not None:
+        await perform.cancel(desk, contract, after, record)
+    return await desk.operation(operation.operation_id)
+
+
+async def _refused(desk: Desk, fresh: Shown, key: str, operator: Operator, why: str) -> None:
+    """G8: a stale grant that was refused is an audit event like an approval; losing it to a race loses nothing."""
+    choice = next((c for c in fresh.choices if c.key == key), fresh.choices[0])
+    event = grants.refused_event(fresh.operation, fresh.question, choice, desk.clock.now(), str(operator), why)
+    assert event.event is EventName.GRANT_REFUSED
+    write = Write(after=fresh.operation, fence_change=fresh.operation.change, release_lease=False, events=(event,))
+    try:
+        await desk.store.commit(desk.clock.now(), (write,))
+    except Stale:
+        return

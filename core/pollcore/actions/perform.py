@@ -1,0 +1,118 @@
+"""Requests that are no status requests: cancel, fetch, resubmit; each with a record of its own.
+
+Job: intent durable before the effect, one request, outcome recorded; `unknown` where the answer was lost; never
+repeated by itself (O5). Must not know: who may choose them (that is the gate), when to poll.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from pollcore import reading
+from pollcore.actions.desk import Desk
+from pollcore.contract import Contract, normalise_origin, requests
+from pollcore.facts import (
+    ActionKind,
+    ActionOutcome,
+    ActionRecord,
+    Answer,
+    AuditEvent,
+    CredentialMode,
+    CredentialUnavailable,
+    EventName,
+    Fault,
+    Operation,
+    Refused,
+    Request,
+    Secret,
+    Stale,
+)
+from pollcore.ports import Write
+
+TRIES: Final = 5
+"""How often an outcome is written again when the operation moved meanwhile (the poller goes on beside an action)."""
+
+
+async def secret_for(desk: Desk, request: Request) -> Secret | None:
+    """The secret of *request*'s slot, for a pinned origin. Raises CredentialUnavailable, Refused (not pinned)."""
+    if request.slot is None:
+        return None
+    value = await desk.credentials().read(request.slot.credential)
+    origin = normalise_origin(request.url)
+    if origin not in value.info.origins:
+        raise Refused(f"credential {value.info.name} is not pinned to {origin}", code="origin_not_pinned")
+    if value.info.mode is not CredentialMode.STANDING:
+        raise CredentialUnavailable(
+            f"credential {value.info.name} wants approval {value.info.mode.value}", "approval_needed"
+        )
+    return value.secret
+
+
+async def send(desk: Desk, request: Request, secret: Secret | None) -> Answer | Fault:
+    """One request, one bounded answer."""
+    return await desk.transport().send(request, secret)
+
+
+async def cancel(desk: Desk, contract: Contract, operation: Operation, record: ActionRecord) -> ActionRecord:
+    """Carry out a granted cancel whose intent is stored. A cancel that was sent is not a cancelled job (E5)."""
+    try:
+        request = requests.cancel_request(contract, operation, operation.credential)
+        brought = await send(desk, request, await secret_for(desk, request))
+        outcome, detail = reading.read_cancel(contract, brought)
+    except (Refused, CredentialUnavailable) as error:
+        brought, outcome, detail = None, ActionOutcome.REFUSED, str(error)
+    return await settle(desk, operation.operation_id, record, brought, outcome, detail, EventName.CANCEL_ANSWERED)
+
+
+async def settle(
+    desk: Desk,
+    operation_id: str,
+    record: ActionRecord,
+    brought: Answer | Fault | None,
+    outcome: ActionOutcome,
+    detail: str | None,
+    event: EventName,
+) -> ActionRecord:
+    """Write down how an action ended, beside whatever the poller recorded meanwhile."""
+    now = desk.clock.now()
+    done = msgspec.structs.replace(
+        record,
+        outcome=outcome,
+        answered_at=now.wall,
+        http_code=brought.status if isinstance(brought, Answer) else None,
+        detail=detail,
+    )
+    told = AuditEvent(
+        at=now.wall,
+        event=event,
+        operation_id=operation_id,
+        http=done.http_code,
+        fault=brought.kind.value if isinstance(brought, Fault) else None,
+        decision=outcome.value,
+        detail=detail,
+    )
+    for attempt in range(TRIES):
+        operation = await desk.operation(operation_id)
+        write = Write(after=operation, fence_change=operation.change, release_lease=False, events=(told,), action=done)
+        try:
+            await desk.store.commit(now, (write,))
+        except Stale:
+            if attempt == TRIES - 1:
+                raise
+            continue
+        return done
+    return done
+
+
+def intended(desk: Desk, operation: Operation, kind: ActionKind, grant_id: str | None) -> ActionRecord:
+    """The intent of an action, to be stored before its request may leave."""
+    return ActionRecord(
+        action_id=f"act-{desk.chance.token(6)}",
+        operation_id=operation.operation_id,
+        kind=kind,
+        outcome=ActionOutcome.INTENDED,
+        at=desk.clock.now().wall,
+        grant_id=grant_id,
+    )

@@ -1,0 +1,126 @@
+"""What a success permits: the result pointer, and fetching it once.
+
+Job: reveal and fetch, each with a record of its own (O5). Must not know: polling; what is in the result.
+Source: spec S4, O5, K4; design.md `result`, `fetch`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Any, Final
+
+from pollcore.actions import perform
+from pollcore.actions.desk import Desk
+from pollcore.contract import requests
+from pollcore.facts import (
+    ActionKind,
+    ActionOutcome,
+    ActionRecord,
+    Answer,
+    AuditEvent,
+    CredentialUnavailable,
+    EventName,
+    Operation,
+    Refused,
+    ResultPointer,
+    Stale,
+    Status,
+)
+from pollcore.ports import Write
+
+OK: Final = frozenset({200, 203, 206})
+TRIES: Final = 5
+
+
+async def reveal(desk: Desk, operation_id: str, by: str) -> ResultPointer:
+    """The result pointer, whole; the reveal is recorded. Raises Refused: no result."""
+    for attempt in range(TRIES):
+        operation = await desk.operation(operation_id)
+        result = pointer(operation)
+        event = AuditEvent(
+            at=desk.clock.now().wall,
+            event=EventName.RESULT_REVEALED,
+            operation_id=operation_id,
+            caller=by,
+            detail=", ".join(sorted(result.fields)),
+        )
+        write = Write(after=operation, fence_change=operation.change, release_lease=False, events=(event,))
+        try:
+            await desk.store.commit(desk.clock.now(), (write,))
+        except Stale:
+            if attempt == TRIES - 1:
+                raise
+            continue
+        return result
+    raise AssertionError("unreachable: the last try returns or raises")
+
+
+def pointer(operation: Operation) -> ResultPointer:
+    """The result pointer of a success. Raises Refused with what the operation is instead."""
+    if operation.status is not Status.SUCCEEDED or operation.result is None:
+        raise Refused(
+            f"{operation.operation_id} is {operation.status.value}: only a success has a result", code="no_result"
+        )
+    return operation.result
+
+
+async def fetch(desk: Desk, operation_id: str, to: Path, by: str) -> ActionRecord:
+    """Fetch the result once, to the new file *to* (0600). An unknown outcome is not repeated.
+
+    Raises:
+        Refused: no success, no result request in the contract, fetched before or outcome unknown, *to* exists.
+    """
+    operation = await desk.operation(operation_id)
+    result = pointer(operation)
+    if result.permits != "fetch_result":
+        raise Refused(f"{operation_id}: this success permits {result.permits}, not a fetch", code="not_permitted")
+    for earlier in await desk.store.actions(operation_id):
+        if earlier.kind is ActionKind.FETCH_RESULT and earlier.outcome is not ActionOutcome.REFUSED:
+            raise Refused(
+                f"{operation_id}: already fetched (outcome {earlier.outcome.value}, {earlier.action_id}); "
+                "a fetch is not repeated by itself; `pollconsole result OP --reveal` gives the pointer",
+                code="already_fetched",
+            )
+    if await asyncio.to_thread(to.exists):
+        raise Refused(f"{to} exists; name a new file", code="file_exists")
+    contract = await desk.contract(operation)
+    request = requests.result_request(contract, operation, operation.credential)
+    try:
+        secret = await perform.secret_for(desk, request)
+    except CredentialUnavailable as error:
+        raise Refused(str(error), code="credential_unavailable") from None
+    record = perform.intended(desk, operation, ActionKind.FETCH_RESULT, None)
+    intent = Write(after=operation, fence_change=operation.change, release_lease=False, action=record)
+    await desk.store.commit(desk.clock.now(), (intent,))
+    brought = await perform.send(desk, request, secret)
+    if isinstance(brought, Answer) and brought.status in OK:
+        write_new(to, brought.body)
+        outcome, detail = ActionOutcome.DONE, f"{len(brought.body)} bytes for {by}"
+    elif isinstance(brought, Answer):
+        outcome, detail = ActionOutcome.REFUSED, f"the provider answered {brought.status}"
+    else:
+        lost = brought.may_have_been_sent
+        outcome, detail = (ActionOutcome.UNKNOWN if lost else ActionOutcome.REFUSED), brought.kind.value
+    return await perform.settle(desk, operation_id, record, brought, outcome, detail, EventName.RESULT_FETCHED)
+
+
+def write_new(to: Path, body: bytes) -> None:
+    """Write *body* to a file that did not exist. Raises Refused: it exists now, or cannot be written."""
+    try:
+        handle = os.open(to, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as error:
+        raise Refused(f"{to}: {error.strerror}", code="file") from None
+    with os.fdopen(handle, "wb") as file:
+        file.write(body)
+
+
+def result_view(result: ResultPointer, fields: dict[str, Any]) -> dict[str, Any]:
+    """The document of `pollconsole result`."""
+    return {
+        "permits": result.permits,
+        "validated": result.validated,
+        "qualifiers": list(result.qualifiers),
+        "fields": fields,
+    }

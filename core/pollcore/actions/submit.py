@@ -1,0 +1,329 @@
+"""Hand a wait over.
+
+Job: from what a command, a file or a saved response gives, to the stored operation: names resolved, limits checked, the
+job's earlier operations looked at, everything durable before the first request. Must not know: flags, output, polling.
+Source: spec B1, B2, B6, S7, S8, H1, X7.
+"""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import msgspec
+
+from pollcore import decide, outcome, reading, submission
+from pollcore.actions.desk import Desk
+from pollcore.contract import Contract, requests
+from pollcore.contract.origins import is_loopback
+from pollcore.facts import (
+    HOUR,
+    Answer,
+    Decision,
+    Escalate,
+    Escalation,
+    Instant,
+    Limits,
+    Moment,
+    Observation,
+    Operation,
+    Refused,
+    Status,
+    StopReason,
+    Submitted,
+    Succeed,
+)
+from pollcore.grants import open_question
+from pollcore.ports import Filter, Write
+from pollcore.submission import Carried, Requested, Terms
+
+MAX_COUNTED: Final = 200_000
+"""Operations looked at for the caps of `[policy]`."""
+
+
+class SubmitSpec(msgspec.Struct, kw_only=True):
+    """What is handed over; None: not said. Times are Instants, spans ms, numbers as given (checked here)."""
+
+    provider: str
+    job_id: str | None = None
+    params: Mapping[str, Any] = {}
+    status_url: str | None = None
+    deadline_at: Instant | None = None
+    deadline_ms: int | None = None
+    max_status_requests: int | None = None
+    max_transport_failures: int | None = None
+    max_rate_limited: int | None = None
+    useful_until: Instant | None = None
+    operation_id: str | None = None
+    label: str | None = None
+    request_fingerprint: str | None = None
+    idempotency_key: str | None = None
+    credential: str | None = None
+    account: str | None = None
+    started_at: Instant | None = None
+    caller: str | None = None
+    expected_states: tuple[str, ...] = ()
+    response: Answer | None = None
+    response_url: str | None = None
+
+
+class Submission(msgspec.Struct, frozen=True):
+    """The stored operation; *existed*: it was there before, nothing new was stored."""
+
+    operation: Operation
+    warnings: tuple[str, ...] = ()
+    existed: bool = False
+
+
+async def submit(desk: Desk, spec: SubmitSpec) -> Submission:
+    """Store a wait. Raises Refused (with what, which limit, the way out), NotFound, ContractError, StoreUnusable."""
+    contract = desk.contracts.find(spec.provider)
+    if contract.observation != "read_only":
+        raise Refused(
+            f'{contract.filename}: the contract does not state observation = "read_only" with its evidence (X7): '
+            "status requests of this provider may have effects, and this version asks only where they have none",
+            code="first_use",
+        )
+    credential = spec.credential or desk.default_credential(spec.provider)
+    given, remote = _submitted(desk, contract, spec, credential)
+    handover = None
+    if spec.response is not None:
+        handover = reading.from_response(contract, given, spec.response, spec.response_url or contract.base_url or "")
+        given = given_by(given, handover)
+    given = msgspec.structs.replace(
+        given, request_fingerprint=spec.request_fingerprint or requests.fingerprint(contract, given)
+    )
+    _check_expected(contract, given)
+    return await _store(desk, contract, spec, given, credential, remote, handover)
+
+
+def _submitted(desk: Desk, contract: Contract, spec: SubmitSpec, credential: str | None) -> tuple[Submitted, bool]:
+    """Names and account of a submission, and whether its provider is remote (any origin but loopback)."""
+    origin = next(iter(contract.request_origins), None)
+    host = urlsplit(origin).hostname if origin is not None else None
+    remote = is_remote(contract)
+    account = submission.account_of(
+        command=spec.account,
+        instance=desk.instance_account(spec.provider),
+        contract=contract.account,
+        credential=credential,
+        host=host,
+        remote=remote,
+    )
+    given = Submitted(
+        provider=spec.provider,
+        account=account,
+        job_id=spec.job_id or "",
+        base_url=contract.base_url,
+        params=requests.check_params(contract, dict(spec.params)),
+        status_url=spec.status_url,
+        expected_states=spec.expected_states or contract.final_states,
+        idempotency_key=spec.idempotency_key,
+        caller=spec.caller,
+        os_user=os_user(),
+        label=spec.label,
+    )
+    return given, remote
+
+
+def given_by(given: Submitted, handover: reading.Handover) -> Submitted:
+    """*given* with what the submission's answer added; what the command named itself must agree.
+
+    Raises Refused: the command names another job id than the answer.
+    """
+    if given.job_id and given.job_id != handover.job_id:
+        raise Refused(
+            f"--job-id {given.job_id} is not the job id of the saved response; "
+            "leave --job-id out, or give the right file",
+            code="job_id_differs",
+        )
+    return msgspec.structs.replace(
+        given,
+        job_id=handover.job_id,
+        status_url=handover.status_url or given.status_url,
+        params=handover.params or given.params,
+    )
+
+
+def is_remote(contract: Contract) -> bool:
+    """Any origin but loopback ("remote" of the spec's defaults)."""
+    return not contract.request_origins or not all(is_loopback(origin) for origin in contract.request_origins)
+
+
+def os_user() -> str:
+    """The OS user's name, unverified."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "unknown"
+
+
+def _check_expected(contract: Contract, given: Submitted) -> None:
+    unknown = sorted(set(given.expected_states) - set(contract.final_states))
+    if unknown and contract.final_states:
+        listed = ", ".join(contract.final_states)
+        raise Refused(f"expected state {unknown[0]!r} is no final state of the contract; it lists: {listed}")
+
+
+async def _store(
+    desk: Desk,
+    contract: Contract,
+    spec: SubmitSpec,
+    given: Submitted,
+    credential: str | None,
+    remote: bool,
+    handover: reading.Handover | None,
+) -> Submission:
+    now = desk.clock.now()
+    if spec.operation_id is not None:
+        existing = await desk.store.operation(spec.operation_id)
+        if existing is not None:
+            if submission.same_submission(existing, given, credential):
+                return Submission(existing, existed=True)
+            raise submission.refuse_taken(existing)
+    known = await desk.store.by_job(given.provider, given.account, given.job_id)
+    if (first := submission.open_for_job(known)) is not None:
+        raise submission.refuse_duplicate(first)
+    if (final := submission.final_for_job(known)) is not None:
+        return Submission(final, (f"job {given.job_id} has ended before as {final.operation_id}",), existed=True)
+    await _check_caps(desk, given, now)
+    terms = Terms(
+        policy=contract.policy,
+        contract_digest=contract.digest,
+        remote=remote,
+        ceilings=desk.caps.ceilings,
+    )
+    requested = Requested(
+        deadline_in=spec.deadline_ms,
+        deadline_at=spec.deadline_at,
+        max_status_requests=spec.max_status_requests,
+        max_transport_failures=spec.max_transport_failures,
+        max_rate_limited=spec.max_rate_limited,
+        useful_until=spec.useful_until,
+        started_at=spec.started_at,
+    )
+    observed = handover.observation if handover is not None else None
+    operation, warnings = submission.new_operation(
+        given,
+        terms,
+        requested,
+        operation_id=spec.operation_id or f"op-{desk.chance.token(6)}",
+        now=now,
+        draw=desk.chance.draw(),
+        credential=credential,
+        response_date=handover.started_at if handover is not None else None,
+        last_known_state=handover.state if handover is not None else None,
+        provider_expires_at=observed.provider_expires_at if observed is not None else None,
+        guidance=observed.guidance if observed is not None else None,
+        earlier=submission.carried(known) if known else None,
+    )
+    stored = await _insert(desk, contract, operation, warnings, observed, now)
+    return Submission(stored, warnings)
+
+
+async def _insert(
+    desk: Desk,
+    contract: Contract,
+    operation: Operation,
+    warnings: tuple[str, ...],
+    observed: Observation | None,
+    now: Moment,
+    resubmit: Write | None = None,
+) -> Operation:
+    """Store the record; one whose submission answer is already final is stored with its end (H1)."""
+    decision: Decision | None = None
+    if observed is not None and observed.verdict.is_final and operation.status is Status.WAITING:
+        decision = decide.decide(
+            operation, observed, policy=contract.policy, now=now, draw=desk.chance.draw(), counted=False
+        )
+    question = _question(desk, operation, now)
+    events = outcome.submitted_events(operation, now=now, warnings=warnings)
+    if observed is not None and isinstance(decision, Succeed | Escalate):
+        after = outcome.after_reading(
+            operation,
+            observed,
+            operation.memory,
+            decision,
+            policy=contract.policy,
+            now=now,
+            counted=False,
+        )
+        events += outcome.reading_events(operation, after, observed, decision, now=now)
+        operation = after
+        if isinstance(decision, Escalate) and decision.asks:
+            question = open_question(
+                after,
+                new_id=f"esc-{desk.chance.token(6)}",
+                reason=decision.reason,
+                detail=decision.detail.value if decision.detail is not None else None,
+                now=now,
+                cause=decision.cause,
+            )
+    return await desk.store.submit(now, operation, contract.snapshot, events, question=question, resubmit=resubmit)
+
+
+def _question(desk: Desk, operation: Operation, now: Moment) -> Escalation | None:
+    """B2: a later operation for a job that was waited for before is new authority: it asks first."""
+    if operation.status is not Status.ESCALATED:
+        return None
+    left = max(1, round((operation.deadline_at - now.wall) / 60_000))
+    return open_question(
+        operation,
+        new_id=f"esc-{desk.chance.token(6)}",
+        reason=StopReason.EXTENSION_REQUESTED,
+        detail=operation.stop_detail.value if operation.stop_detail is not None else None,
+        now=now,
+        asked_by=operation.submitted.caller,
+        minutes=left,
+        checks=operation.max_status_requests - operation.status_requests_used,
+    )
+
+
+async def _check_caps(desk: Desk, given: Submitted, now: Moment) -> None:
+    """B1: `[policy]` caps open operations and requests an hour, per caller and account."""
+    if desk.caps.open_operations is None and desk.caps.requests_per_hour is None:
+        return
+    mine = [
+        o
+        for o in await desk.store.operations(Filter(limit=MAX_COUNTED))
+        if o.submitted.caller == given.caller and o.submitted.account == given.account
+    ]
+    submission.check_caps(
+        caller=given.caller,
+        account=given.account,
+        open_operations=sum(not o.status.is_end for o in mine),
+        max_open=desk.caps.open_operations,
+        requests_last_hour=await desk.store.requests_since(Instant(now.wall - HOUR), [o.operation_id for o in mine]),
+        max_requests_an_hour=desk.caps.requests_per_hour,
+    )
+
+
+async def store_resubmitted(desk: Desk, contract: Contract, old: Operation, handover: reading.Handover) -> Operation:
+    """E6: the wait for a resubmitted job, with the contract's default limits; a known job's counters go on."""
+    now = desk.clock.now()
+    given = given_by(
+        msgspec.structs.replace(old.submitted, job_id="", status_url=None, resubmit_of=old.operation_id), handover
+    )
+    known = await desk.store.by_job(given.provider, given.account, given.job_id)
+    earlier: Carried | None = submission.carried(known) if known else None
+    terms = Terms(
+        policy=contract.policy,
+        contract_digest=contract.digest,
+        remote=is_remote(contract),
+        ceilings=Limits(),
+    )
+    operation, warnings = submission.new_operation(
+        given,
+        terms,
+        Requested(),
+        operation_id=f"op-{desk.chance.token(6)}",
+        now=now,
+        draw=desk.chance.draw(),
+        credential=old.credential,
+        response_date=handover.started_at,
+        earlier=earlier,
+        granted=True,
+    )
+    return await _insert(desk, contract, operation, warnings, handover.observation, now)

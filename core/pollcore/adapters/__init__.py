@@ -1,0 +1,1 @@
+"""Adapters: what fulfils the ports with real libraries. Only `pollcore.assembly` knows which of them is used."""

@@ -1,0 +1,141 @@
+"""Small ports of other adapters, kept in the store as documents.
+
+Job: credential metadata, run keys and the public reading key as rows. Must not know: what they mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, Protocol
+
+import msgspec
+
+from pollcore.adapters.sealer import ReadingKey, RunKey, RunSealer
+from pollcore.facts import AuditEvent, EventName, Instant, Moment, SealedUnreadable
+from pollcore.ports import Clock, CredentialInfo
+
+CREDENTIAL: Final = "credential"
+RUN_KEY: Final = "run_key"
+PUBLIC_KEY: Final = "public_key"
+PUBLIC_NAME: Final = "reading"
+
+
+class Documents(Protocol):
+    """The part of the store that keeps small records of other adapters."""
+
+    async def documents(self, kind: str) -> Mapping[str, bytes]: ...
+
+    async def put_document(
+        self, now: Moment, kind: str, name: str, value: bytes | None, events: Sequence[AuditEvent] = ()
+    ) -> None: ...
+
+
+class StoredMeta:
+    """`CredentialMeta` over documents; changes are audit events."""
+
+    def __init__(self, store: Documents, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._read = msgspec.json.Decoder(CredentialInfo)
+
+    async def get(self, name: str) -> CredentialInfo | None:
+        """One row."""
+        found = (await self._store.documents(CREDENTIAL)).get(name)
+        return self._read.decode(found) if found is not None else None
+
+    async def list(self) -> Sequence[CredentialInfo]:
+        """By name."""
+        found = await self._store.documents(CREDENTIAL)
+        return [self._read.decode(found[name]) for name in sorted(found)]
+
+    async def put(self, info: CredentialInfo) -> None:
+        """Insert or replace, with an audit event that names kind, origins and mode, never a value."""
+        now = self._clock.now()
+        text = f"{info.name} {info.kind} for {', '.join(info.origins)}, {info.mode.value}"
+        event = AuditEvent(at=now.wall, event=EventName.CREDENTIAL_CHANGED, text=text)
+        await self._store.put_document(now, CREDENTIAL, info.name, msgspec.json.encode(info), (event,))
+
+    async def remove(self, name: str) -> None:
+        """Remove the row."""
+        now = self._clock.now()
+        event = AuditEvent(at=now.wall, event=EventName.CREDENTIAL_CHANGED, text=f"{name} removed")
+        await self._store.put_document(now, CREDENTIAL, name, None, (event,))
+
+    async def touch(self, name: str, at: Instant) -> None:
+        """Set `last_used_at` of the row as it is now."""
+        found = await self.get(name)
+        if found is not None:
+            used = msgspec.structs.replace(found, last_used_at=at)
+            await self._store.put_document(self._clock.now(), CREDENTIAL, name, msgspec.json.encode(used))
+
+
+class LoadedRunKeys:
+    """`RunKeys` in memory: loaded from the store at open; new ones are stored by `LazySealer.prepare`."""
+
+    def __init__(self) -> None:
+        self.keys: dict[bytes, RunKey] = {}
+        self.new: list[RunKey] = []
+
+    def put(self, key: RunKey) -> None:
+        """Keep it; it is stored before the first seal."""
+        self.keys[key.run_id] = key
+        self.new.append(key)
+
+    def get(self, run_id: bytes) -> RunKey | None:
+        """The key of a run."""
+        return self.keys.get(run_id)
+
+
+class LazySealer:
+    """A `Sealer` that costs nothing until something sealed is opened or something must be sealed.
+
+    Reading commands open other runs' columns without ever storing a key; `prepare` comes before everything that writes.
+    """
+
+    def __init__(self, reading_key: Callable[[str], ReadingKey | None]) -> None:
+        """*reading_key*: the private part for a public key text; asked when another run's blob is opened."""
+        self.keys = LoadedRunKeys()
+        self.public_key: str | None = None
+        self._ask = reading_key
+        self._run: RunSealer | None = None
+        self._stored = False
+
+    @property
+    def is_prepared(self) -> bool:
+        """Something can be sealed."""
+        return self._stored
+
+    async def load(self, store: Documents) -> None:
+        """Take over the public key and the run keys that the store holds."""
+        public = (await store.documents(PUBLIC_KEY)).get(PUBLIC_NAME)
+        self.public_key = public.decode() if public is not None else None
+        for name, value in (await store.documents(RUN_KEY)).items():
+            key_id, _, wrapped = value.partition(b"\n")
+            run_id = bytes.fromhex(name)
+            self.keys.keys[run_id] = RunKey(run_id, key_id.decode(), wrapped)
+
+    async def prepare(self, store: Documents, now: Moment) -> None:
+        """Make this run's key and store it, sealed to the public key, before anything is sealed with it."""
+        self._made()
+        while self.keys.new:
+            key = self.keys.new.pop()
+            await store.put_document(now, RUN_KEY, key.run_id.hex(), key.key_id.encode() + b"\n" + key.wrapped)
+        self._stored = True
+
+    def seal(self, purpose: str, plain: bytes) -> bytes:
+        """Raises SealedUnreadable: `prepare` was not called (our fault, never the user's)."""
+        if not self._stored:
+            raise SealedUnreadable(f"{purpose}: this process has no sealing key yet")
+        return self._made().seal(purpose, plain)
+
+    def open(self, purpose: str, sealed: bytes) -> bytes:
+        """Raises SealedUnreadable: no key at hand."""
+        return self._made().open(purpose, sealed)
+
+    def _made(self) -> RunSealer:
+        if self._run is None:
+            public = self.public_key
+            if public is None:
+                raise SealedUnreadable("this home has no reading key pair yet")
+            self._run = RunSealer(public, self.keys, lambda: self._ask(public))
+        return self._run

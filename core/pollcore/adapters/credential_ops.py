@@ -1,0 +1,158 @@
+"""What `credential set|list|remove|mode` do: plain functions over keyring and metadata.
+
+Job: check what an operator enters, store it so that a secret never stands under origins that it was not entered for.
+Must not know: prompts, exit codes, keyring libraries, SQL.
+Source: spec K1, K3, K5, G2, G6.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from pollcore.adapters.address import parse_address
+from pollcore.adapters.credentials import CredentialMeta, entry_name
+from pollcore.adapters.fill import OURS
+from pollcore.adapters.keyring_store import MAX_VALUE, Vault
+from pollcore.adapters.pinned import SEPARATOR
+from pollcore.facts import CredentialMode, Instant, NotFound, Refused, Secret
+from pollcore.ports import CredentialInfo
+
+KINDS: Final = ("bearer", "basic", "header", "query")
+MAX_ORIGINS: Final = 16
+STRICTNESS: Final = (CredentialMode.STANDING, CredentialMode.PER_SESSION, CredentialMode.PER_CALL)
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", re.ASCII)
+_TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}", re.ASCII)
+_QUERY_NAME: Final = re.compile(r"[A-Za-z0-9_.~\[\]-]{1,128}", re.ASCII)
+_PRINTABLE: Final = re.compile(r"[!-~](?:[ !-~]*[!-~])?")
+
+
+def parse_kind(text: str) -> tuple[str, tuple[str, ...]]:
+    """Read `bearer`, `basic`, `header:NAME[,NAME]` or `query:NAME`; return (kind, names). Raises Refused."""
+    kind, _, rest = text.partition(":")
+    names = tuple(name.strip() for name in rest.split(",")) if rest else ()
+    _check_kind(kind, names)
+    return kind, names
+
+
+async def set_credential(
+    vault: Vault,
+    meta: CredentialMeta,
+    *,
+    name: str,
+    kind: str,
+    names: tuple[str, ...] = (),
+    origins: Sequence[str],
+    secret: Secret | None,
+    now: Instant,
+) -> CredentialInfo:
+    """Store a credential or replace it; its secret is demanded every time. A mode that is set already stays.
+
+    Args:
+        origins: URLs without a path; kept as `scheme://host:port`.
+        secret: For kind header one line per header; for kind basic `user:password`.
+
+    Raises:
+        Refused: a value that cannot be used. CredentialUnavailable: the keyring.
+    """
+    if not _NAME.fullmatch(name):
+        raise Refused("a credential's name is 1-64 ASCII letters, digits, '.', '_' and '-'", code="credential")
+    _check_kind(kind, names)
+    pinned = _origins(origins)
+    if secret is None:
+        raise Refused(f"credential {name}: enter the secret again; it is bound to its origins", code="secret")
+    _check_secret(kind, names, secret.reveal())
+    former = await meta.get(name)
+    mode = former.mode if former else CredentialMode.STANDING
+    info = CredentialInfo(name=name, kind=kind, names=names, origins=pinned, mode=mode, created_at=now)
+    # first the entry, then the row, then the former entry: at no moment does a secret stand under origins not its own
+    await vault.aset(entry_name(info), secret.reveal())
+    await meta.put(info)
+    if former is not None and entry_name(former) != entry_name(info):
+        await vault.adelete(entry_name(former))
+    return info
+
+
+async def list_credentials(meta: CredentialMeta) -> Sequence[CredentialInfo]:
+    """All, by name; never a value."""
+    return await meta.list()
+
+
+async def remove_credential(vault: Vault, meta: CredentialMeta, name: str) -> None:
+    """Delete secret and row. Raises NotFound, CredentialUnavailable (then nothing was removed)."""
+    info = await _existing(meta, name)
+    await vault.adelete(entry_name(info))
+    await meta.remove(name)
+
+
+async def change_mode(
+    meta: CredentialMeta, name: str, mode: CredentialMode, *, granted: bool = False
+) -> CredentialInfo:
+    """Set the mode. Towards `per_call` it changes at once; away from it only with a grant (G2).
+
+    Raises:
+        NotFound. Refused, code `mode_needs_grant`: less strict than now, and not *granted*.
+    """
+    info = await _existing(meta, name)
+    if STRICTNESS.index(mode) < STRICTNESS.index(info.mode) and not granted:
+        raise Refused(
+            f"credential {name}: from {info.mode} to {mode} is new authority; an operator grants it in the console",
+            code="mode_needs_grant",
+            name=name,
+            mode=mode,
+        )
+    changed = msgspec.structs.replace(info, mode=mode)
+    await meta.put(changed)
+    return changed
+
+
+async def _existing(meta: CredentialMeta, name: str) -> CredentialInfo:
+    info = await meta.get(name)
+    if info is None:
+        near = difflib.get_close_matches(name, [row.name for row in await meta.list()], n=3)
+        shown = name if _NAME.fullmatch(name) else "of that name"
+        raise NotFound(f"no credential {shown}" + (f"; near: {', '.join(near)}" if near else ""))
+    return info
+
+
+def _check_kind(kind: str, names: tuple[str, ...]) -> None:
+    if kind not in KINDS:
+        raise Refused("a credential's kind is bearer, basic, header:NAME, header:NAME,NAME or query:NAME", code="kind")
+    least, most = {"header": (1, 2), "query": (1, 1)}.get(kind, (0, 0))
+    if not least <= len(names) <= most or len({name.lower() for name in names}) != len(names):
+        raise Refused(f"kind {kind} takes {least}-{most} names, each once", code="kind")
+    pattern = _QUERY_NAME if kind == "query" else _TOKEN
+    if not all(pattern.fullmatch(name) and name.lower() not in OURS for name in names):
+        raise Refused(f"kind {kind}: not a name that can be sent", code="kind")
+
+
+def _origins(urls: Sequence[str]) -> tuple[str, ...]:
+    if not 1 <= len(urls) <= MAX_ORIGINS:
+        raise Refused(f"a credential is pinned to 1-{MAX_ORIGINS} origins", code="origin")
+    found = []
+    for url in urls:
+        try:
+            address = parse_address(url)
+        except ValueError as error:
+            raise Refused(f"--origin: {error}", code="origin") from None
+        if address.target != "/":
+            raise Refused("--origin: scheme, host and port alone, without path and query", code="origin")
+        found.append(address.origin)
+    return tuple(sorted(set(found)))
+
+
+def _check_secret(kind: str, names: tuple[str, ...], value: str) -> None:
+    """Refuse what could not be sent; the text never quotes it."""
+    if not 1 <= len(value) <= MAX_VALUE:
+        raise Refused(f"a secret has 1-{MAX_VALUE} characters (limit of the smallest keyring)", code="secret")
+    lines = value.split(SEPARATOR) if kind == "header" else [value]
+    if kind == "header" and len(lines) != len(names):
+        raise Refused(f"the secret has {len(lines)} lines, the kind has {len(names)} headers", code="secret")
+    if not all(_PRINTABLE.fullmatch(line) for line in lines):
+        raise Refused("a secret is printable ASCII without spaces at its ends", code="secret")
+    if kind == "basic" and ":" not in value:
+        raise Refused("kind basic: the secret is user:password", code="secret")

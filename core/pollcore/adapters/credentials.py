@@ -1,0 +1,196 @@
+"""Credentials: secrets in the keyring, what may be known of them in a metadata store (port `Credentials`).
+
+Job: read a secret for one use, tell a rotated one. Must not know: keyring libraries, SQL, requests.
+
+The entry's name in the keyring contains a digest of kind, names and origins. So a secret can only be found under the
+very origins that it was entered for: whoever changes them, in the metadata or by command, must enter it again (K3).
+
+A read secret is kept for CACHE_MS at most, because a keyring takes 15 ms to answer; `digest` always reads afresh, and
+`forget` drops it (after a denial).
+Source: spec K1-K5, G2, G6.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import secrets as random_source
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+import msgspec
+
+from pollcore.adapters.keyring_store import Vault
+from pollcore.adapters.pinned import PinnedSecret
+from pollcore.facts import BootMs, CredentialUnavailable, Instant, StopDetail
+from pollcore.ports import Clock, CredentialInfo, CredentialValue
+
+CACHE_MS: Final = 60_000
+TOUCH_MS: Final = 15 * 60_000
+"""`last_used_at` is as exact as this."""
+_DIGEST_KEY: Final = "digest-key"
+
+
+class CredentialMeta(Protocol):
+    """Rows of what may be known. The store fulfils it; every change has been committed on return."""
+
+    async def get(self, name: str) -> CredentialInfo | None: ...
+
+    async def put(self, info: CredentialInfo) -> None:
+        """Insert or replace the row of `info.name`."""
+        ...
+
+    async def remove(self, name: str) -> None: ...
+
+    async def list(self) -> Sequence[CredentialInfo]:
+        """By name."""
+        ...
+
+    async def touch(self, name: str, at: Instant) -> None:
+        """Set `last_used_at` alone: a whole row written from a reader could undo a change of mode."""
+        ...
+
+
+class MemoryMeta:
+    """`CredentialMeta` in memory, for tests and the demo."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, CredentialInfo] = {}
+
+    async def get(self, name: str) -> CredentialInfo | None:
+        return self._rows.get(name)
+
+    async def put(self, info: CredentialInfo) -> None:
+        self._rows[info.name] = info
+
+    async def remove(self, name: str) -> None:
+        self._rows.pop(name, None)
+
+    async def list(self) -> Sequence[CredentialInfo]:
+        return [self._rows[name] for name in sorted(self._rows)]
+
+    async def touch(self, name: str, at: Instant) -> None:
+        if name in self._rows:
+            self._rows[name] = msgspec.structs.replace(self._rows[name], last_used_at=at)
+
+
+class _Kept(msgspec.Struct, frozen=True):
+    entry: str
+    created_at: Instant
+    secret: PinnedSecret
+    digest: str
+    until: BootMs
+    boot_id: str
+
+
+class KeyringCredentials:
+    """The real `Credentials`. For one event loop."""
+
+    def __init__(self, vault: Vault, meta: CredentialMeta, clock: Clock, cache_ms: int = CACHE_MS) -> None:
+        self._vault = vault
+        self._meta = meta
+        self._clock = clock
+        self._cache_ms = min(cache_ms, CACHE_MS)
+        self._kept: dict[str, _Kept] = {}
+        self._reading: dict[str, asyncio.Task[_Kept]] = {}
+        self._touched: dict[str, int] = {}
+        self._key: bytes | None = None
+
+    async def read(self, name: str) -> CredentialValue:
+        """The secret for one use; the metadata is read afresh each time. Raises CredentialUnavailable."""
+        info = await self._info(name)
+        kept = self._kept.get(name)
+        if kept is None or not self._is_good(kept, info):
+            kept = await self._shared_read(info)
+        await self._touch(name)
+        return CredentialValue(info, kept.secret, kept.digest)
+
+    async def digest(self, name: str) -> str:
+        """The keyed digest of what the keyring holds now. Raises CredentialUnavailable."""
+        info = await self._info(name)
+        self.forget(name)
+        return (await self._shared_read(info)).digest
+
+    async def known(self) -> Sequence[CredentialInfo]:
+        """All that is known of every credential, but its value."""
+        return await self._meta.list()
+
+    def forget(self, name: str | None = None) -> None:
+        """Drop the kept secret of *name*, or all: after a denial, and when a session ends."""
+        if name is None:
+            self._kept.clear()
+        else:
+            self._kept.pop(name, None)
+
+    async def _info(self, name: str) -> CredentialInfo:
+        info = await self._meta.get(name)
+        if info is None:
+            raise CredentialUnavailable(
+                f"no credential {name}: pollconsole credential set {name}", StopDetail.CREDENTIAL_MISSING
+            )
+        return info
+
+    def _is_good(self, kept: _Kept, info: CredentialInfo) -> bool:
+        now = self._clock.now()
+        return (
+            kept.entry == entry_name(info)
+            and kept.created_at == info.created_at
+            and kept.boot_id == now.boot_id
+            and now.boot < kept.until
+        )
+
+    async def _shared_read(self, info: CredentialInfo) -> _Kept:
+        """One keyring call for all who ask at the same time: hundreds of operations may share a credential."""
+        task = self._reading.get(info.name)
+        if task is None:
+            task = self._reading[info.name] = asyncio.create_task(self._from_keyring(info))
+            task.add_done_callback(lambda done: self._read_ended(info.name, done))
+        try:
+            # one who is cancelled must not cancel the others' read
+            return await asyncio.shield(task)
+        except CredentialUnavailable as error:
+            message, detail = str(error), error.detail
+        raise CredentialUnavailable(message, detail)
+
+    def _read_ended(self, name: str, task: asyncio.Task[_Kept]) -> None:
+        self._reading.pop(name, None)
+        if not task.cancelled():
+            task.exception()
+
+    async def _from_keyring(self, info: CredentialInfo) -> _Kept:
+        entry = entry_name(info)
+        value, key = await self._vault.aget(entry, _DIGEST_KEY)
+        if value is None:
+            self.forget(info.name)
+            raise CredentialUnavailable(
+                f"the keyring holds no secret for {info.name} and its origins: pollconsole credential set {info.name}",
+                StopDetail.CREDENTIAL_MISSING,
+            )
+        if key is None:
+            key = await self._new_digest_key()
+        digest = hmac.digest(key.encode(), value.encode("utf-8", "surrogatepass"), "sha256").hex()
+        now = self._clock.now()
+        until = BootMs(now.boot + self._cache_ms)
+        kept = _Kept(entry, info.created_at, PinnedSecret(value, info.origins), digest, until, now.boot_id)
+        self._kept[info.name] = kept
+        return kept
+
+    async def _new_digest_key(self) -> str:
+        """Two processes may make one at once: the last one written counts for both."""
+        made = random_source.token_hex(32)
+        await self._vault.aset(_DIGEST_KEY, made)
+        (kept,) = await self._vault.aget(_DIGEST_KEY)
+        return kept or made
+
+    async def _touch(self, name: str) -> None:
+        now = self._clock.now()
+        if now.boot - self._touched.get(name, -TOUCH_MS) >= TOUCH_MS:
+            self._touched[name] = now.boot
+            await self._meta.touch(name, now.wall)
+
+
+def entry_name(info: CredentialInfo) -> str:
+    """Where the secret of *info* is kept: its name, and a digest of where and how it may be sent."""
+    pinned = msgspec.json.encode([info.kind, info.names, sorted(info.origins)])
+    return f"credential/{info.name}/{hashlib.sha256(pinned).hexdigest()[:16]}"

@@ -1,0 +1,148 @@
+"""Where everything lies on this machine: the home folder, its files, and whether it is fit for a store.
+
+Job: paths, modes, refusals. Must not know: what the files hold; it opens none of them.
+Source: spec O6; design "places".
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import platformdirs
+
+from pollcore.facts import StoreUnusable
+
+VARIABLE: Final = "POLLCONSOLE_HOME"
+FOLDER_MODE: Final = 0o700
+FILE_MODE: Final = 0o600
+MOUNT_TABLE: Final = "/proc/self/mountinfo"
+NETWORK: Final = frozenset(
+    (
+        *("nfs", "nfs3", "nfs4", "cifs", "smb", "smb2", "smb3", "smbfs", "ncpfs", "9p", "afs", "afpfs", "ceph"),
+        *("glusterfs", "lustre", "gpfs", "beegfs", "ocfs2", "gfs2", "webdav", "davfs", "virtiofs", "vboxsf"),
+        *("vmhgfs", "prl_fs"),
+    )
+)
+"""Their locks or their shared memory do not reach other machines, or lie about it."""
+CLOUD_FOLDERS: Final = ("dropbox", "onedrive", "google drive", "googledrive", "icloud", "mobile documents", "nextcloud")
+
+
+class Places(msgspec.Struct, frozen=True):
+    """The home and the paths in it (names fixed by the design)."""
+
+    home: Path
+
+    @property
+    def database(self) -> Path:
+        """The store."""
+        return self.home / "pollconsole.db"
+
+    @property
+    def providers(self) -> Path:
+        """Contracts of the user's own; they win over shipped ones of the same name."""
+        return self.home / "providers"
+
+    @property
+    def themes(self) -> Path:
+        """Themes of the user's own."""
+        return self.home / "themes"
+
+    @property
+    def config(self) -> Path:
+        """Settings."""
+        return self.home / "config.toml"
+
+    @property
+    def keys(self) -> Path:
+        """Key bindings."""
+        return self.home / "keys.toml"
+
+    @property
+    def ui(self) -> Path:
+        """What the screen remembers."""
+        return self.home / "ui.json"
+
+    @property
+    def workers(self) -> Path:
+        """One lock file for each worker."""
+        return self.home / "workers"
+
+
+def find(home: str | None = None) -> Places:
+    """The home by --home, else POLLCONSOLE_HOME, else the platform's user data folder. Creates nothing."""
+    named = home or os.environ.get(VARIABLE)
+    place = Path(named).expanduser() if named else Path(platformdirs.user_data_dir("pollconsole", appauthor=False))
+    return Places(Path(os.path.abspath(place)))  # noqa: PTH100 - resolve() would follow the symlink that is refused
+
+
+def prepare(places: Places) -> Places:
+    """Create what is missing with mode 0700, and refuse a home that is not safe.
+
+    Raises:
+        StoreUnusable: a symlink, a file, another user's folder, or a network file system.
+    """
+    for folder in (places.home, places.workers):
+        try:
+            folder.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+            found = folder.lstat()
+        except OSError as error:
+            raise StoreUnusable(
+                f"home {folder}: cannot be made ({error.strerror}): name another folder with --home or {VARIABLE}"
+            ) from error
+        if not stat.S_ISDIR(found.st_mode):
+            raise StoreUnusable(f"home {folder}: a symlink or no folder: name the real folder with --home")
+        if found.st_uid != os.getuid():
+            raise StoreUnusable(f"home {folder}: it belongs to another user: name a folder of your own with --home")
+        if stat.S_IMODE(found.st_mode) != FOLDER_MODE:
+            folder.chmod(FOLDER_MODE)
+    refuse_network(places.home)
+    return places
+
+
+def file_system(folder: Path, table: str | None = None) -> str:
+    """The type of the file system that *folder* lies on, by the mount table; empty: no mount table on this platform."""
+    if table is None:
+        try:
+            table = Path(MOUNT_TABLE).read_text("utf-8", "surrogateescape")
+        except OSError:
+            return ""
+    real = os.path.realpath(folder)
+    best, kind = "", ""
+    for line in table.splitlines():
+        left, dash, right = line.partition(" - ")
+        fields = left.split(" ")
+        if not dash or len(fields) < 5:
+            continue
+        point = fields[4].replace("\\040", " ").replace("\\011", "\t").replace("\\012", "\n").replace("\\134", "\\")
+        inside = point == "/" or real == point or real.startswith(point + "/")
+        # of two mounts on one point the later one is seen
+        if inside and len(point) >= len(best):
+            best, kind = point, right.split(" ")[0]
+    return kind
+
+
+def refuse_network(folder: Path) -> None:
+    """Raises StoreUnusable on a network or user-space file system (SQLite's locks need one host)."""
+    kind = file_system(folder)
+    if kind.lower() in NETWORK or kind.lower().startswith("fuse"):
+        raise StoreUnusable(
+            f"home {folder}: {kind} is a network or user-space file system, where locks are not safe: "
+            f"name a folder on a local disk with --home or {VARIABLE}"
+        )
+
+
+def warnings(folder: Path) -> list[str]:
+    """What `doctor` says of the folder: a cloud folder copies files while they are written."""
+    parts = [part.lower() for part in folder.parts]
+    named = next((c for c in CLOUD_FOLDERS if any(c in part for part in parts)), None)
+    return [f"home {folder}: looks like a cloud folder ({named}); its copying can damage the store"] if named else []
+
+
+def free_bytes(folder: Path) -> int:
+    """Free bytes for this user on the folder's file system."""
+    return shutil.disk_usage(folder).free

@@ -1,0 +1,183 @@
+"""The Store port over two executors: one for writes, one for reads.
+
+Job: every async method once, as one call for an executor. Must not know: threads, SQL. Where a call runs is up to the
+subclass: InlineStore runs it here and now, ThreadedStore on its threads.
+Source: design "Store port", "Change feed".
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, TypeVar
+
+from pollcore.adapters.store import check, opening
+from pollcore.adapters.store.look import Outcome
+from pollcore.adapters.store.reads import Reads
+from pollcore.adapters.store.turns import SqliteTurns
+from pollcore.facts import ActionRecord, AuditEvent, Escalation, Instant, Intent, Moment, Operation, Snapshot
+from pollcore.ports import AuditLink, Denial, Filter, Pause, Stored, Turn, Worker, Write
+
+T = TypeVar("T")
+FEED_S: Final = 0.25
+"""How often a waiter asks for `data_version`: 6 microseconds a call."""
+
+
+class StoreFace:
+    """All of ports.Store, and what other adapters keep here. Raises StoreUnusable everywhere."""
+
+    path: str
+
+    async def _write(self, call: Callable[[SqliteTurns], T]) -> T:
+        raise NotImplementedError
+
+    async def _read(self, call: Callable[[Reads], T]) -> T:
+        raise NotImplementedError
+
+    async def _version(self) -> int:
+        """A number that differs whenever another connection committed."""
+        raise NotImplementedError
+
+    # --- writing --------------------------------------------------------------------------------------------------
+
+    async def turn(self, turn: Turn) -> Outcome:
+        """One transaction of the loop."""
+        return await self._write(lambda s: s.turn(turn))
+
+    async def renew(self, now: Moment, owner: str, epochs: Mapping[str, int]) -> Sequence[str]:
+        """Renew the leases of requests in flight ({operation id: epoch}) in one statement; returns those still ours."""
+        return await self._write(lambda s: s.renew(now, owner, epochs))
+
+    async def commit(
+        self, now: Moment, writes: Sequence[Write], check: Callable[[], None] | None = None
+    ) -> tuple[int, ...]:
+        """All or nothing; raises Stale. *check* runs on the writer's thread, inside the transaction."""
+        return await self._write(lambda s: s.commit(now, writes, check))
+
+    async def submit(
+        self,
+        now: Moment,
+        operation: Operation,
+        snapshot: Snapshot,
+        events: Sequence[AuditEvent],
+        question: Escalation | None = None,
+        resubmit: Write | None = None,
+    ) -> Operation:
+        """Insert, or return what the same submission made before; raises Refused (`duplicate_job`, `id_taken`)."""
+        return await self._write(lambda s: s.submit(now, operation, snapshot, events, question, resubmit))
+
+    async def keep_snapshot(self, now: Moment, snapshot: Snapshot) -> None:
+        """Keep a contract that an operation is about to adopt (S8)."""
+        await self._write(lambda s: s.keep_snapshot(now, snapshot))
+
+    async def pause(self, now: Moment, pause: Pause, event: AuditEvent) -> None:
+        """Send nothing to a provider (and account) before a time; a longer pause stays."""
+        await self._write(lambda s: s.pause(now, pause, event))
+
+    async def record(self, now: Moment, events: Sequence[AuditEvent]) -> None:
+        """Events that change no record."""
+        await self._write(lambda s: s.record(now, events))
+
+    async def put_document(
+        self, now: Moment, kind: str, name: str, value: bytes | None, events: Sequence[AuditEvent] = ()
+    ) -> None:
+        """Keep or (None) remove a small record of another adapter."""
+        await self._write(lambda s: s.put_document(now, kind, name, value, events))
+
+    # --- reading --------------------------------------------------------------------------------------------------
+
+    async def operation(self, operation_id: str) -> Operation | None:
+        """One operation."""
+        return await self._read(lambda r: r.operation(operation_id))
+
+    async def by_job(self, provider: str, account: str, job_id: str) -> Sequence[Operation]:
+        """All operations for one job, newest first."""
+        return await self._read(lambda r: r.by_job(provider, account, job_id))
+
+    async def operations(self, wanted: Filter) -> Sequence[Operation]:
+        """By change number, newest first."""
+        return await self._read(lambda r: r.operations(wanted))
+
+    async def questions(self, operation_id: str | None = None, *, open_only: bool = True) -> Sequence[Escalation]:
+        """Questions, oldest first."""
+        return await self._read(lambda r: r.questions(operation_id, open_only=open_only))
+
+    async def events(
+        self, operation_id: str | None = None, *, after: int = 0, limit: int = 10_000
+    ) -> Sequence[tuple[int, AuditEvent]]:
+        """In the order written."""
+        return await self._read(lambda r: r.events(operation_id, after=after, limit=limit))
+
+    async def snapshot(self, digest: str) -> Snapshot | None:
+        """A contract as it was at submission."""
+        return await self._read(lambda r: r.snapshot(digest))
+
+    async def last_answer(self, operation_id: str) -> Stored | None:
+        """The newest answer with its envelope; raises SealedUnreadable."""
+        return await self._read(lambda r: r.last_answer(operation_id))
+
+    async def denials(self) -> Sequence[Denial]:
+        """All refused secrets that are remembered (H3)."""
+        return await self._read(lambda r: r.denials())
+
+    async def requests_since(self, at: Instant, operation_ids: Sequence[str]) -> int:
+        """How many status requests of these operations were charged since *at* (B1)."""
+        return await self._read(lambda r: r.requests_since(at, operation_ids))
+
+    async def intents(self, operation_id: str) -> Sequence[Intent]:
+        """Every charge of one operation."""
+        return await self._read(lambda r: r.intents(operation_id))
+
+    async def actions(self, operation_id: str) -> Sequence[ActionRecord]:
+        """Cancels, fetches and resubmits."""
+        return await self._read(lambda r: r.actions(operation_id))
+
+    async def counts(self) -> Mapping[str, int]:
+        """Operations by status, and `questions`."""
+        return await self._read(lambda r: r.counts())
+
+    async def workers(self) -> Sequence[Worker]:
+        """Heartbeats, newest first."""
+        return await self._read(lambda r: r.workers())
+
+    async def audit_links(self, after: int = 0, limit: int = 10_000) -> Sequence[AuditLink]:
+        """Links of the audit chain, in order."""
+        return await self._read(lambda r: r.audit_links(after, limit))
+
+    async def documents(self, kind: str) -> Mapping[str, bytes]:
+        """Small records of another adapter, by name."""
+        return await self._read(lambda r: r.documents(kind))
+
+    async def check(self) -> Sequence[str]:
+        """What does not add up; empty: all well."""
+        return await self._read(lambda r: check.run(r.conn))
+
+    async def health(self) -> opening.Health:
+        """What `doctor` says of the store."""
+        return await self._read(lambda r: opening.health(r.conn, self.path))
+
+    async def backup(self, path: str) -> None:
+        """A consistent copy through SQLite's own interface, into a new file."""
+        await self._read(lambda r: opening.write_copy(r.conn, path))
+
+    # --- change feed ----------------------------------------------------------------------------------------------
+
+    async def change(self) -> int:
+        """The store's change number."""
+        return await self._read(lambda r: r.change())
+
+    async def wait_for_change(self, after: int, timeout: float) -> int:
+        """The change number once it is above *after*, or as it is after *timeout* seconds. Asks no provider."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + timeout
+        seen: int | None = None
+        while True:
+            version = await self._version()
+            if version != seen:
+                seen, change = version, await self.change()
+                if change > after:
+                    return change
+            left = end - loop.time()
+            if left <= 0:
+                return await self.change()
+            await asyncio.sleep(min(FEED_S, left))

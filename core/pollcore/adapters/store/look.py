@@ -1,0 +1,90 @@
+"""The look at the end of a turn: what is due, what comes next, whose answer was lost, what is in force.
+
+Job: find due operations by index, at a cost that depends on how many are due, not on how many wait. Must not know: what
+is done with them.
+Source: spec T8, T9, B4; reliability L3.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from pollcore.adapters.store import rows, shared
+from pollcore.adapters.store.claims import unanswered
+from pollcore.adapters.store.leases import LeaseWatch
+from pollcore.adapters.store.reads import Reads
+from pollcore.adapters.store.schema import TIMED
+from pollcore.facts import BootMs, Instant, Moment, Operation
+from pollcore.ports import TurnOutcome
+
+MAX_LOST: Final = 1_000
+"""Operations under dead leases that one look returns."""
+
+_DUE: Final = (
+    f"{rows.SELECT} INDEXED BY operation_due WHERE due_boot IS NOT NULL AND lease_owner IS NULL "
+    "ORDER BY due_boot LIMIT ?"
+)
+_OVERDUE: Final = (
+    f"{rows.SELECT} INDEXED BY operation_deadline WHERE {TIMED} AND deadline_at<=? AND lease_owner IS NULL "
+    "AND due_boot>? ORDER BY deadline_at LIMIT ?"
+)
+_NEXT_DEADLINE: Final = (
+    f"SELECT deadline_at FROM operation INDEXED BY operation_deadline WHERE {TIMED} AND deadline_at>? "
+    "AND due_boot IS NOT NULL ORDER BY deadline_at LIMIT 1"
+)
+
+
+class Outcome(TurnOutcome, frozen=True, kw_only=True):
+    """TurnOutcome, and what else the caller has to know."""
+
+    moved: tuple[Operation | None, ...] = ()
+    """Per write: its lease still holds, but the record changed since it was loaded (an operator's hold, a new limit).
+    Nothing was written, the lease goes on: decide the same answer anew on this record and write again."""
+    answer_lost: tuple[tuple[str, int], ...] = ()
+    """(operation, n): sent under a lease that is dead now, answer never recorded (B4). The operation is among `due`, with
+    its dead lease; it comes again until a write with `fence_change` and `stored` (fault `answer_lost`) ends that."""
+
+
+_DUE_AT: Final = rows.COLUMNS.index("due_boot")
+_EPOCH_AT: Final = rows.COLUMNS.index("epoch")
+_RENEWED: Final = f"{rows.SELECT.replace(' FROM', ', renewed FROM')} WHERE op=? AND lease_owner IS NOT NULL"
+
+
+def look(reads: Reads, watch: LeaseWatch, now: Moment, limit: int) -> Outcome:
+    """An Outcome without writes and claims. *limit*: operations to load, beside those under dead leases; 0: none."""
+    ask = reads.conn.execute
+    found = ask(_DUE, (limit + 1,)).fetchall()
+    due = [row for row in found[:limit] if row[_DUE_AT] <= now.boot]
+    next_due = found[len(due)][_DUE_AT] if len(found) > len(due) else None
+    overdue: list[Any] = []
+    dead: list[Any] = []
+    lost: list[tuple[str, int]] = []
+    if len(due) < limit:
+        overdue = ask(_OVERDUE, (now.wall, now.boot, limit - len(due))).fetchall()
+    if limit:
+        dead, lost = _dead(reads, watch)
+    deadline = ask(_NEXT_DEADLINE, (now.wall,)).fetchone()
+    holds = shared.in_force(reads.conn, now)
+    return Outcome(
+        taken=(),
+        claimed=(),
+        due=reads.records([*dead, *overdue, *due]),
+        next_due=None if next_due is None else BootMs(next_due),
+        next_deadline=None if deadline is None else Instant(deadline[0]),
+        cooldowns=holds.cooldowns,
+        origins=holds.origins,
+        denials=holds.denials,
+        pauses=holds.pauses,
+        answer_lost=tuple(lost),
+    )
+
+
+def _dead(reads: Reads, watch: LeaseWatch) -> tuple[list[Any], list[tuple[str, int]]]:
+    """Rows under dead leases, and their requests without an answer."""
+    found, lost = [], []
+    for op in watch.dead()[:MAX_LOST]:
+        row = reads.conn.execute(_RENEWED, (op,)).fetchone()
+        if row is not None and watch.is_dead(op, row[_EPOCH_AT], row[-1]):
+            found.append(row[:-1])
+            lost += [(row[1], n) for n in unanswered(reads.conn, op, row[_EPOCH_AT])]
+    return found, lost

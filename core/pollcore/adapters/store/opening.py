@@ -1,0 +1,244 @@
+"""Opening the one SQLite file: checks of the file, of the library, pragmas, journal mode, migrations.
+
+Job: a connection that keeps every promise of O6, or an error that says why not. Must not know: tables beyond their
+version, operations, turns. The file is never opened by hand: closing such a descriptor would drop SQLite's locks.
+Source: spec O6; reliability section 4.
+"""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from sqlite_utils import Database
+
+from pollcore.adapters import places
+from pollcore.adapters.store import schema
+from pollcore.adapters.store.errors import unusable
+from pollcore.adapters.store.library import sqlite3
+from pollcore.facts import StoreUnusable
+
+MEMORY: Final = ":memory:"
+BUSY_MS: Final = 10_000
+JOURNAL_LIMIT_BYTES: Final = 16 << 20
+CACHE_KIB: Final = 64 << 10
+"""Enough for the hot rows of 100,000 waiting operations; taken only as far as it is used."""
+CACHED_STATEMENTS: Final = 256
+OLDEST_SQLITE: Final = (3, 38, 0)
+"""STRICT tables came with 3.37, the JSON functions as a fixed part with 3.38."""
+
+
+class Health(msgspec.Struct, frozen=True, kw_only=True):
+    """What `doctor` prints of the store."""
+
+    path: str
+    library: str
+    sqlite_version: str
+    journal_mode: str
+    wal_reset_bug: bool
+    """True: this SQLite may corrupt a WAL that two processes write; the slower rollback journal is used instead."""
+    synchronous: str
+    schema: int
+    file_bytes: int
+    file_mode: str
+    free_bytes: int | None
+    warnings: tuple[str, ...] = ()
+
+
+def has_wal_reset_bug(version: tuple[int, ...]) -> bool:
+    """3.7.0 to 3.51.2, but for the fixed 3.44.6 and 3.50.7; 3.52.0 was withdrawn (sqlite.org, "WAL-reset bug")."""
+    if version[:2] == (3, 44):
+        return version < (3, 44, 6)
+    if version[:2] == (3, 50):
+        return version < (3, 50, 7)
+    return (3, 7, 0) <= version < (3, 51, 3) or version[:2] == (3, 52)
+
+
+def check_file(path: Path) -> None:
+    """Refuse what SQLite must not be given.
+
+    Raises:
+        StoreUnusable: a symlink, no regular file, no folder, or a file system whose locks are not to be trusted.
+    """
+    for suffix in ("", "-wal", "-shm", "-journal"):
+        beside = path.with_name(path.name + suffix)
+        try:
+            found = beside.lstat()
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise StoreUnusable(f"store {beside}: cannot be looked at ({error.strerror}): check its folder") from error
+        if not stat.S_ISREG(found.st_mode):
+            raise StoreUnusable(f"store {beside}: a symlink or no regular file: name the real folder with --home")
+    if not path.parent.is_dir():
+        raise StoreUnusable(f"store {path}: its folder does not exist: create it or name another --home")
+    places.refuse_network(path.parent)
+
+
+def connect(path: str, *, read_only: bool = False) -> Any:
+    """A bare connection with every pragma of ours set. Any thread may make it; one thread uses it at a time.
+
+    Raises:
+        StoreUnusable: the file or the library cannot be used.
+    """
+    if sqlite3.sqlite_version_info < OLDEST_SQLITE:
+        raise StoreUnusable(
+            f"SQLite {sqlite3.sqlite_version} is too old: 3.38 or newer is needed (pip install pysqlite3)"
+        )
+    if path != MEMORY:
+        check_file(Path(path))
+    try:
+        conn = sqlite3.connect(
+            path,
+            timeout=BUSY_MS / 1000,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=CACHED_STATEMENTS,
+        )
+    except sqlite3.Error as error:
+        raise unusable(error, path, "opening it") from error
+    try:
+        if path != MEMORY:
+            # SQLite made the file by the umask; -wal and -shm take its mode
+            Path(path).chmod(places.FILE_MODE)
+        for pragma in (
+            f"busy_timeout={BUSY_MS}",
+            "foreign_keys=ON",
+            "synchronous=FULL",
+            "fullfsync=ON",
+            "mmap_size=0",
+            "trusted_schema=OFF",
+            "cell_size_check=ON",
+            "recursive_triggers=ON",
+            f"journal_size_limit={JOURNAL_LIMIT_BYTES}",
+            f"cache_size=-{CACHE_KIB}",
+            *(("query_only=ON",) if read_only else ()),
+        ):
+            conn.execute(f"PRAGMA {pragma}").fetchall()
+    except (sqlite3.Error, OSError) as error:
+        conn.close()
+        if isinstance(error, OSError):
+            raise StoreUnusable(f"store {path}: its mode cannot be set to 0600 ({error.strerror})") from error
+        raise unusable(error, path, "opening it") from error
+    return conn
+
+
+def open_writer(path: str, *, steps: Mapping[int, schema.Step] = schema.STEPS) -> Any:
+    """Connect, choose the journal, bring the schema up to date, assert the guards of history.
+
+    Raises:
+        StoreUnusable: as connect; or the schema is newer than this program.
+    """
+    conn = connect(path)
+    try:
+        if path != MEMORY:
+            mode = "DELETE" if has_wal_reset_bug(sqlite3.sqlite_version_info) else "WAL"
+            got = conn.execute(f"PRAGMA journal_mode={mode}").fetchone()[0]
+            if got.upper() != mode:
+                raise StoreUnusable(f"store {path}: journal mode {mode} was refused ({got}): check its file system")
+        db = Database(conn, execute_plugins=False)
+        _migrate(db, path, steps)
+        schema.assert_triggers(db, path)
+    except sqlite3.Error as error:
+        conn.close()
+        raise unusable(error, path, "opening it") from error
+    except BaseException:
+        conn.close()
+        raise
+    return conn
+
+
+def _migrate(db: Database, path: str, steps: Mapping[int, schema.Step]) -> None:
+    """Each step in its own BEGIN IMMEDIATE, a backup before it; of two processes the second finds it done."""
+    newest = max(steps)
+    while True:
+        before = schema.version(db, path)
+        if before > newest:
+            raise StoreUnusable(
+                f"store {path}: its schema {before} is newer than this program's {newest}: install a newer pollconsole"
+            )
+        if before == newest:
+            return
+        db.conn.execute("BEGIN IMMEDIATE")
+        try:
+            if schema.version(db, path) == before:
+                if before and path != MEMORY:
+                    _backup_before(path, before + 1)
+                steps[before + 1](db)
+                db.conn.execute(f"PRAGMA application_id={schema.APPLICATION_ID}")
+                db.conn.execute("UPDATE meta SET schema=?", (before + 1,))
+            db.conn.execute("COMMIT")
+        except BaseException:
+            if db.conn.in_transaction:
+                db.conn.execute("ROLLBACK")
+            raise
+
+
+def _backup_before(path: str, step: int) -> None:
+    """A copy beside the store; our open write transaction keeps everyone else from writing meanwhile."""
+    reader = connect(path, read_only=True)
+    try:
+        write_copy(reader, f"{path}.before-schema-{step}")
+    finally:
+        reader.close()
+
+
+def write_copy(conn: Any, target: str) -> None:
+    """Copy the database through SQLite's own backup interface into a new file of mode 0600.
+
+    Raises:
+        StoreUnusable: the target exists, or cannot be written.
+    """
+    place = Path(target)
+    if place.is_symlink() or place.exists():
+        raise StoreUnusable(f"backup {target}: it exists already: name a new file")
+    try:
+        copy = sqlite3.connect(target, isolation_level=None)
+    except sqlite3.Error as error:
+        raise unusable(error, target, "making a backup") from error
+    try:
+        place.chmod(places.FILE_MODE)
+        conn.backup(copy)
+        # one file that carries everything, wherever it is copied to
+        copy.execute("PRAGMA journal_mode=DELETE").fetchall()
+    except (sqlite3.Error, OSError) as error:
+        copy.close()
+        place.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise StoreUnusable(f"backup {target}: {error.strerror}") from error
+        raise unusable(error, target, "making a backup") from error
+    copy.close()
+
+
+def health(conn: Any, path: str) -> Health:
+    """What `doctor` says of the store."""
+
+    def ask(pragma: str) -> Any:
+        return conn.execute(f"PRAGMA {pragma}").fetchone()[0]
+
+    bug = has_wal_reset_bug(sqlite3.sqlite_version_info)
+    warnings = []
+    if bug:
+        warnings.append(
+            f"SQLite {sqlite3.sqlite_version} has the WAL-reset bug; the slower rollback journal is used: "
+            "install pysqlite3 0.6.1 or newer"
+        )
+    on_disk = path != MEMORY
+    if on_disk:
+        warnings += places.warnings(Path(path).parent)
+    return Health(
+        path=path,
+        library=sqlite3.__name__,
+        sqlite_version=sqlite3.sqlite_version,
+        journal_mode=ask("journal_mode"),
+        wal_reset_bug=bug,
+        synchronous={0: "OFF", 1: "NORMAL", 2: "FULL", 3: "EXTRA"}[ask("synchronous")],
+        schema=conn.execute("SELECT schema FROM meta").fetchone()[0],
+        file_bytes=ask("page_count") * ask("page_size"),
+        file_mode=oct(stat.S_IMODE(Path(path).lstat().st_mode)) if on_disk else "",
+        free_bytes=places.free_bytes(Path(path).parent) if on_disk else None,
+        warnings=tuple(warnings),
+    )

@@ -1,0 +1,130 @@
+"""The machine's clocks and chance (ports `Clock` and `Chance`).
+
+Job: wall time, a clock that runs on during suspend, which boot it belongs to; sleep that notices both; random numbers.
+Must not know: what is timed.
+Source: spec T9, T1 (the random source is injected); reliability notes, section 10 (asyncio's timers stand still while
+the machine sleeps, hence slices).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import secrets
+import sys
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from pollcore.facts import BootMs, Instant, Moment
+
+SLICE_MS: Final = 15_000
+STEP_MS: Final = 2_000
+"""A wall clock that moved by more than this against the boot clock ends a sleep early."""
+_BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
+
+
+class SystemClock:
+    """All clocks of this machine. `sleep` belongs to one event loop, `now` to all threads."""
+
+    def __init__(self) -> None:
+        self._boot_ns = _boot_clock()
+        self._boot_id = boot_id()
+        self._wake: asyncio.Event | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def now(self) -> Moment:
+        """One reading of all clocks."""
+        return Moment(Instant(time.time_ns() // 1_000_000), BootMs(self._boot_ns() // 1_000_000), self._boot_id)
+
+    async def sleep(self, ms: int) -> None:
+        """Sleep *ms* of boot time at most, in slices; earlier after `wake`, a step of the wall clock or a suspend."""
+        event = self._event()
+        begin = self.now()
+        offset = begin.wall - begin.boot
+        while True:
+            now = self.now()
+            left = begin.boot + ms - now.boot
+            if left <= 0 or abs(now.wall - now.boot - offset) > STEP_MS:
+                return
+            try:
+                async with asyncio.timeout(min(left, SLICE_MS) / 1_000):
+                    await event.wait()
+            except TimeoutError:
+                continue
+            event.clear()
+            return
+
+    async def wait(self, event: asyncio.Event, ms: int) -> None:
+        """Until *event* is set or *ms* have passed, at most one slice."""
+        try:
+            async with asyncio.timeout(min(ms, SLICE_MS) / 1_000):
+                await event.wait()
+        except TimeoutError:
+            return
+
+    def wake(self) -> None:
+        """End the sleep that runs, else the next one, at once. From any thread; before the first sleep: nothing."""
+        loop, event = self._loop, self._wake
+        if loop is not None and event is not None and not loop.is_closed():
+            loop.call_soon_threadsafe(event.set)
+
+    def _event(self) -> asyncio.Event:
+        loop = asyncio.get_running_loop()
+        if self._wake is None or self._loop is not loop:
+            self._loop, self._wake = loop, asyncio.Event()
+        return self._wake
+
+
+class SystemChance:
+    """Draws and ids. With a *seed* the draws repeat (demo, tests); ids are always from the system's source."""
+
+    def __init__(self, seed: int | None = None) -> None:
+        self._random = random.SystemRandom() if seed is None else random.Random(seed)
+
+    def draw(self) -> float:
+        """From [0.0, 1.0)."""
+        return self._random.random()
+
+    def token(self, size: int = 8) -> str:
+        """*size* random bytes as lower-case hex."""
+        return secrets.token_hex(size)
+
+
+def boot_id() -> str:
+    """What tells one boot from another; where the system has nothing of the kind, what tells this process from others.
+
+    A boot time under another id is never compared, so a process-unique id is safe: it only forgets more.
+    """
+    try:
+        text = _BOOT_ID.read_text("ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        text = _mac_boot_session() if sys.platform == "darwin" else ""
+    return text.lower() or f"process-{uuid.uuid4()}"
+
+
+def _boot_clock() -> Callable[[], int]:
+    """Nanoseconds of a clock that never steps and counts time spent in suspend."""
+    if sys.platform == "linux":
+        return lambda: time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+    if sys.platform == "darwin":
+        # unlike time.monotonic (mach_absolute_time), this one runs on while the machine sleeps
+        return lambda: time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+    if sys.platform == "win32":
+        import ctypes
+
+        ticks = ctypes.windll.kernel32.GetTickCount64
+        ticks.restype = ctypes.c_uint64
+        return lambda: int(ticks()) * 1_000_000
+    return time.monotonic_ns
+
+
+def _mac_boot_session() -> str:
+    import ctypes
+
+    size = ctypes.c_size_t(64)
+    buffer = ctypes.create_string_buffer(size.value)
+    failed = ctypes.CDLL(None).sysctlbyname(b"kern.bootsessionuuid", buffer, ctypes.byref(size), None, 0)
+    return "" if failed else buffer.value.decode("ascii", "replace")

@@ -1,0 +1,272 @@
+"""Which adapter is used for which port, and nothing else decides that.
+
+Job: put one core together from a home folder, lazily: what a command does not need is not imported and not opened.
+Must not know: what any of the parts does with the others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from pollcore.actions import Actions, Caps, Desk, InstanceNames
+from pollcore.adapters import places
+from pollcore.adapters.audit_plain import PlainAudit
+from pollcore.adapters.bindings import PUBLIC_KEY, PUBLIC_NAME, LazySealer, StoredMeta
+from pollcore.adapters.config import Config, load_config
+from pollcore.adapters.contract_files import ContractFiles
+from pollcore.adapters.instances import Providers
+from pollcore.adapters.store import ThreadedStore
+from pollcore.adapters.system import SystemChance, SystemClock
+from pollcore.adapters.worker_lock import Deaths, WorkerLock
+from pollcore.controller.contracts import Contracts
+from pollcore.facts import Operator, StoreUnusable
+from pollcore.ports import Chance, Clock, Credentials, Transport, Worker
+
+if TYPE_CHECKING:
+    from pollcore.adapters.credentials import KeyringCredentials
+    from pollcore.adapters.keyring_store import Backend, Vault
+    from pollcore.adapters.reading_key import ReadingKeys
+    from pollcore.adapters.sealer import ReadingKey
+    from pollcore.controller import Controller
+
+WRITERS: Final = frozenset({"run", "console", "demo"})
+"""Kinds of process that write from the start; the others make their sealing key when something must be sealed."""
+SETUP_LOCK: Final = "setup"
+SETUP_TRIES: Final = 100
+SETUP_PAUSE_S: Final = 0.1
+
+
+class CredentialAdmin(msgspec.Struct, frozen=True):
+    """What `pollconsole credential` works on."""
+
+    vault: Any
+    meta: StoredMeta
+
+
+class Overrides(msgspec.Struct, frozen=True, kw_only=True):
+    """What tests and the demo put in place of the real thing; None: the real one."""
+
+    backend: Any = None
+    """An in-memory keyring backend, used as it is."""
+    clock: Clock | None = None
+    chance: Chance | None = None
+    transport: Transport | None = None
+    slots: int | None = None
+
+
+class Core:
+    """One assembled core. Use as an async context manager, made by `open_core`."""
+
+    store: ThreadedStore
+    actions: Actions
+
+    def __init__(self, home: Path | None, kind: str, overrides: Overrides) -> None:
+        self.home = places.find(str(home) if home is not None else None)
+        self.kind = kind
+        self.clock: Clock = overrides.clock or SystemClock()
+        self.chance: Chance = overrides.chance or SystemChance()
+        self.notices: list[str] = []
+        """What a newcomer must be told once (the reading key was made, and where it lies)."""
+        self.config = Config()
+        self._over = overrides
+        self._vault: Vault | None = None
+        self._credentials: KeyringCredentials | None = None
+        self._reading_keys: ReadingKeys | None = None
+        self._transport: Transport | None = overrides.transport
+        self._lock: WorkerLock | None = None
+        self._sealer = LazySealer(self._reading_key)
+
+    # --- life ---------------------------------------------------------------------------------------------------------
+
+    async def __aenter__(self) -> Core:
+        places.prepare(self.home)
+        self.config = load_config(self.home.home)
+        self.contracts = Providers(ContractFiles(self.home.providers), self.config.providers)
+        self.store = await ThreadedStore.open(
+            str(self.home.database), self._sealer, PlainAudit(), Deaths(self.home.workers)
+        )
+        try:
+            await self._sealer.load(self.store)
+            self.snapshots = Contracts(self.store)
+            self.actions = Actions(self._desk())
+            if self.kind in WRITERS:
+                await self.prepare()
+        except BaseException:
+            await self.store.close()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._transport is not None:
+            await self._transport.aclose()
+        if self._lock is not None:
+            self._lock.release()
+        await self.store.close()
+
+    async def prepare(self) -> None:
+        """Before the first write that seals: the home's key pair (made once) and this run's key."""
+        if self._sealer.is_prepared:
+            return
+        if self._sealer.public_key is None:
+            await self._make_pair()
+        await self._sealer.prepare(self.store, self.clock.now())
+
+    async def _make_pair(self) -> None:
+        """The first writer on a new home makes the reading key pair; two at once agree on one."""
+        from pollcore.adapters.reading_key import MemoryPublicKey
+
+        for attempt in range(SETUP_TRIES):
+            try:
+                lock = WorkerLock(self.home.workers, SETUP_LOCK)
+                break
+            except StoreUnusable:
+                if attempt == SETUP_TRIES - 1:
+                    raise
+                await asyncio.sleep(SETUP_PAUSE_S)
+        try:
+            await self._sealer.load(self.store)
+            if self._sealer.public_key is not None:
+                return
+            made = await asyncio.to_thread(self.reading_keys.setup, MemoryPublicKey())
+            text = made.public_key_text
+            await self.store.put_document(self.clock.now(), PUBLIC_KEY, PUBLIC_NAME, text.encode())
+            self._sealer.public_key = text
+            self.notices.append(f"made this home's reading key pair; keep its public part elsewhere: {text}")
+            if made.notice is not None:
+                self.notices.append(made.notice)
+        finally:
+            lock.release()
+
+    # --- parts, made when first needed --------------------------------------------------------------------------------
+
+    @property
+    def vault(self) -> Vault:
+        """The keyring entries of this home."""
+        if self._vault is None:
+            from pollcore.adapters.keyring_store import Vault
+
+            backend: Backend | None = self._over.backend
+            self._vault = Vault(self.home.home, backend=backend, named=self.config.keyring_backend)
+        return self._vault
+
+    @property
+    def reading_keys(self) -> ReadingKeys:
+        """Where the private part of the reading key is looked for."""
+        if self._reading_keys is None:
+            from pollcore.adapters.reading_key import ReadingKeys
+
+            self._reading_keys = ReadingKeys(self.home.home, self.vault, self.config.audit_key_file)
+        return self._reading_keys
+
+    def _reading_key(self, public: str) -> ReadingKey | None:
+        return self.reading_keys.load_or_none(public)
+
+    @property
+    def credentials(self) -> KeyringCredentials:
+        """Secrets by name."""
+        if self._credentials is None:
+            from pollcore.adapters.credentials import KeyringCredentials
+
+            self._credentials = KeyringCredentials(self.vault, StoredMeta(self.store, self.clock), self.clock)
+        return self._credentials
+
+    @property
+    def credential_admin(self) -> CredentialAdmin:
+        """Setting and removing credentials."""
+        return CredentialAdmin(self.vault, StoredMeta(self.store, self.clock))
+
+    @property
+    def transport(self) -> Transport:
+        """Sends requests; brings httpx with it."""
+        if self._transport is None:
+            from pollcore.adapters.quiet import hush_loggers
+            from pollcore.adapters.transport import HttpTransport
+
+            hush_loggers()
+            network = self.config.network
+            self._transport = HttpTransport(self.clock, ca_file=network.ca_file, proxy=network.proxy)
+        return self._transport
+
+    def controller(self) -> Controller:
+        """The worker of this process; it holds its lock file until the core is closed (proof of life)."""
+        from pollcore.controller import Caps, Controller
+
+        owner = f"{self.kind}-{os.getpid()}-{self.chance.token(4)}"
+        self._lock = WorkerLock(self.home.workers, owner)
+        now = self.clock.now()
+        worker = Worker(
+            owner=owner,
+            pid=os.getpid(),
+            host=socket.gethostname(),
+            kind=self.kind,
+            started_at=now.wall,
+            beat_at=now.wall,
+            beat_boot=now.boot,
+            boot_id=now.boot_id,
+        )
+        caps = {name: Caps(one.concurrency, one.per_minute) for name, one in self.config.providers.items()}
+        more: dict[str, Any] = {} if self._over.slots is None else {"slots": self._over.slots}
+        return Controller(
+            self.store, self.transport, self.credentials, self.clock, self.chance, worker, caps=caps, **more
+        )
+
+    def _desk(self) -> Desk:
+        instances = {name: InstanceNames(one.credential, one.account) for name, one in self.config.providers.items()}
+        policy = self.config.policy
+        return Desk(
+            store=self.store,
+            contracts=self.contracts,
+            snapshots=self.snapshots,
+            credentials=lambda: self._credentials_port(),
+            transport=lambda: self.transport,
+            clock=self.clock,
+            chance=self.chance,
+            caps=Caps(self.config.ceilings, policy.open_operations, policy.requests_per_hour),
+            operator=operator(self.config),
+            instances=instances,
+            prepare=self.prepare,
+        )
+
+    def _credentials_port(self) -> Credentials:
+        return self.credentials
+
+    async def facts(self) -> Mapping[str, Any]:
+        """What `doctor` prints of this core."""
+        health = await self.store.health()
+        found: dict[str, Any] = {
+            "store": msgspec.to_builtins(health),
+            "public_key": self._sealer.public_key,
+            "boot_id": self.clock.now().boot_id,
+        }
+        return found
+
+
+def operator(config: Config) -> Operator:
+    """Who acts: the name in the configuration or the OS user, host and terminal; unverified."""
+    from pollcore.actions.submit import os_user
+
+    try:
+        terminal = os.ttyname(0)
+    except OSError:
+        terminal = "no terminal"
+    return Operator(config.operator_name or os_user(), socket.gethostname(), terminal)
+
+
+def open_core(home: Path | None = None, *, kind: str = "cli", **overrides: Any) -> Core:
+    """A core on *home*, to be entered with `async with`.
+
+    Args:
+        kind: `run`, `console`, `demo` (they run the polling core), or `cli`.
+        overrides: fields of `Overrides`.
+    """
+    return Core(home, kind, Overrides(**overrides))

@@ -1,0 +1,103 @@
+"""What a grant is bound to, as bytes.
+
+Job: the canonical form of what was shown and its SHA-256. Must not know: who pressed which key (the grant says that).
+Source: spec G4: operation, its version, question, choices with exact limits or the exact request, contract, credential.
+Outside: running clocks; in a wait that goes on also used counters, last state and next poll.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import msgspec
+
+from pollcore.card.drawing import Card
+from pollcore.facts import LEAVE_THE_WAIT_GOING, MINUTE, Choice, Operation, Request
+
+_ENCODER = msgspec.json.Encoder(order="deterministic")
+
+
+def digest(shown: Card) -> str:
+    """SHA-256 of `bound(shown)`, lower-case hex."""
+    return hashlib.sha256(bound(shown)).hexdigest()
+
+
+def bound(shown: Card) -> bytes:
+    """The canonical bytes: JSON, keys sorted, times in ms, nothing that a clock alone changes."""
+    op = shown.operation
+    goes_on = shown.question.reason in LEAVE_THE_WAIT_GOING and (op is None or op.stop_reason is None)
+    return _ENCODER.encode(
+        {
+            "question": shown.question.escalation_id,
+            "reason": shown.question.reason.value,
+            "detail": shown.question.detail,
+            "asked": [shown.question.minutes, shown.question.checks],
+            "operation": _operation(op) if op is not None else None,
+            "facts": _facts(op) if op is not None and not goes_on else None,
+            "choices": [_choice(choice, op) for choice in shown.choices],
+            "request": _request(shown.request) if shown.request is not None else None,
+        }
+    )
+
+
+def _operation(op: Operation) -> dict[str, Any]:
+    return {
+        "id": op.operation_id,
+        "version": op.version,
+        "status": op.status.value,
+        "job": op.submitted.job_id,
+        "account": op.submitted.account,
+        "contract": op.contract_digest,
+        "credential": op.credential,
+        "deadline": op.deadline_at,
+        "useful_until": op.useful_until,
+        "limits": [op.max_status_requests, op.max_transport_failures, op.max_rate_limited],
+    }
+
+
+def _facts(op: Operation) -> dict[str, Any]:
+    """Of a stop: nothing polls, so what was used and seen stands still and belongs to what was shown."""
+    return {
+        "used": [op.status_requests_used, op.transport_failures_used, op.rate_limited_used],
+        "state": op.last_known_state,
+        "http": op.last_http.code if op.last_http else None,
+    }
+
+
+def _choice(choice: Choice, op: Operation | None) -> dict[str, Any]:
+    """Exact limits. A time that is counted from now runs with the clock: `from_now` says so instead."""
+    firm = op is not None and any(
+        effect.what == "deadline" and effect.after == op.deadline_at + choice.minutes * MINUTE
+        for effect in choice.effects
+    )
+    running = {"last_possible_check"} | (set() if firm else {"deadline", "useful_until"})
+    return {
+        "key": choice.key,
+        "kind": choice.kind.value,
+        "label": choice.label,
+        "adds": [choice.minutes, choice.checks, choice.transport_failures, choice.rate_limited],
+        "credential": choice.credential,
+        "contract": choice.contract_digest,
+        "available": choice.unavailable is None,
+        "from_now": bool(choice.minutes) and not firm,
+        "effects": [
+            [effect.what, effect.before, effect.after] for effect in choice.effects if effect.what not in running
+        ],
+        "moves": sorted(
+            effect.what for effect in choice.effects if effect.what in running and effect.what != "last_possible_check"
+        ),
+    }
+
+
+def _request(request: Request) -> dict[str, Any]:
+    """The exact request; its body as a digest of its own, the slot instead of a secret."""
+    return {
+        "method": request.method,
+        "url": request.url,
+        "headers": [list(pair) for pair in request.headers],
+        "body": hashlib.sha256(request.body).hexdigest() if request.body is not None else None,
+        "slot": [request.slot.credential, request.slot.kind, list(request.slot.names)] if request.slot else None,
+        "origins": list(request.origins),
+        "allow_http": request.allow_http,
+    }

@@ -1,0 +1,114 @@
+"""Tables `cancel`, `result`, `submission`: the requests that are no status requests.
+
+Job: TOML -> their plans and how their answers are read. Must not know: answers, secrets, what a card says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from pollcore.contract.build_answers import named
+from pollcore.contract.build_origins import TOKEN
+from pollcore.contract.build_requests import SEEN, Plans
+from pollcore.contract.build_states import expression, statuses
+from pollcore.contract.model import CancelPlan, RequestPlan, Submission, SubmissionAnswer
+from pollcore.contract.patterns import regex
+from pollcore.contract.tables import Table
+
+
+def build_cancel(root: Table, plans: Plans, policy: Callable[[Table], Any]) -> tuple[CancelPlan | None, Any]:
+    """Read `[cancel]` (R35, E5): (plan, what *policy* makes of the same table)."""
+    table = root.table("cancel")
+    if table is None:
+        return None, None
+    request = plans.request(table, "cancel", SEEN | {"status_url"})
+    said = policy(table)
+    refused = statuses(table, "refused_statuses")
+    plan = CancelPlan(
+        request=request,
+        done_statuses=statuses(table, "done_statuses") or frozenset(range(200, 300)),
+        refused_statuses=frozenset({400, 403, 404, 405, 409, 410, 422}) if refused is None else refused,
+        done_when=expression(table, "done_when"),
+        refused_when=expression(table, "refused_when"),
+        leads_to=table.text("leads_to"),
+    )
+    table.text("source")
+    table.finish()
+    return plan, said
+
+
+def build_result(root: Table, plans: Plans) -> RequestPlan | None:
+    """Read `[result]`: the second request that a success permits (R32)."""
+    table = root.table("result")
+    if table is None:
+        return None
+    plan = plans.request(table, "result", SEEN | {"status_url", "result.*"}, ("GET", "POST"))
+    table.unsupported("pages", "results in pages (R32)")
+    table.finish()
+    return plan
+
+
+def build_submission(root: Table, plans: Plans) -> Submission | None:
+    """Read `[submission]`: the template that resubmits (E6, R36), and how a submission's answer is read (H1, R16)."""
+    table = root.table("submission")
+    if table is None:
+        return None
+    key = table.table("idempotency")
+    request = None
+    if "url" in table:
+        request = plans.request(table, "submission", frozenset({"key"}), ("POST", "PUT", "GET"))
+    answer = table.table("answer")
+    submission = Submission(request=request, answer=None if answer is None else _answer(answer))
+    if key is not None:
+        submission = _idempotency(table, key, submission)
+    table.finish()
+    return submission
+
+
+def _answer(table: Table) -> SubmissionAnswer:
+    answer = SubmissionAnswer(
+        statuses=statuses(table, "statuses") or frozenset({200, 201, 202}),
+        job_id=expression(table, "job_id"),
+        job_id_pattern=table.made("job_id_pattern", regex),
+        status_url=expression(table, "status_url"),
+        status_url_is=table.choice("status_url_is", ("status", "result", "becomes_result"), "status"),
+        params=named(table.table("params")),
+        reads_state=table.flag("reads_state", True),
+    )
+    if answer.job_id is None and (answer.status_url is None or answer.job_id_pattern is None):
+        table.fail("job_id", "missing; give its path, or status_url with job_id_pattern that takes the id out of it")
+    table.finish()
+    return answer
+
+
+def _idempotency(outer: Table, table: Table, submission: Submission) -> Submission:
+    header, query = table.text("header", max_length=100), table.text("query", max_length=100)
+    plan = submission.request
+    if plan is None:
+        outer.fail("idempotency", "needs the submission's template: method, url and body")
+    inside = _mentions_key(plan)
+    if (header is not None) + (query is not None) + inside != 1:
+        table.fail(None, "say where the key goes, once: header, query, or {key} in the template")
+    if header is not None and not TOKEN.fullmatch(header):
+        table.fail("header", f'"{header}" is no header name')
+    found = msgspec.structs.replace(
+        submission,
+        key_header=header,
+        key_query=query,
+        has_key=True,
+        key_max_length=table.whole("max_length", least=8, most=1_000),
+        key_lifetime=table.span("lifetime"),
+        on_repeat=table.choice("on_repeat", ("same_job", "conflict"), "same_job"),
+    )
+    table.finish()
+    return found
+
+
+def _mentions_key(plan: RequestPlan) -> bool:
+    texts = [value.parts for _, value in (*plan.query, *plan.headers, *plan.form)]
+    shown = {part.shown for parts in texts for part in parts if not isinstance(part, str)}
+    in_url = plan.url is not None and "key" in plan.url.names()
+    return in_url or "key" in shown or (plan.body is not None and plan.body.mentions_key)

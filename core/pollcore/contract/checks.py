@@ -1,0 +1,206 @@
+"""What a readable contract still gets wrong or leaves out.
+
+Job: static findings for `provider check`, with numbers where there are any. Must not know: files, screens, answers.
+Source: spec B1, E5, S4, T4, X7; nothing here stops a contract from being used.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from pollcore.contract.instances import addressed
+from pollcore.contract.model import Contract, Rule, Unit
+from pollcore.contract.origins import is_loopback
+from pollcore.contract.tables import span_text
+from pollcore.facts import Limits, Schedule
+
+MEAN_JITTER: Final = 0.75
+LEAST_JITTER: Final = 0.5
+FIRST_TENTH: Final = 10
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """One finding. *level*: `warning` or `note`."""
+
+    level: str
+    line: int | None
+    key: str
+    message: str
+
+    def __str__(self) -> str:
+        where = f"{self.line}: " if self.line else ""
+        return f"{where}{self.level}: {self.key}: {self.message}"
+
+
+def check(contract: Contract) -> list[Finding]:
+    """All findings, in a stable order."""
+    found: list[Finding] = []
+
+    def tell(level: str, key: str, message: str) -> None:
+        found.append(Finding(level=level, line=_line(contract, key), key=key, message=message))
+
+    for key, message in (*_rules(contract), *_states(contract), *_cancel(contract), *_hints(contract)):
+        tell("warning", key, message)
+    for key, message in _limits(contract):
+        tell("warning", key, message)
+    for key, message in _evidence(contract):
+        tell("note", key, message)
+    return found
+
+
+def _line(contract: Contract, key: str) -> int | None:
+    while key:
+        if key in contract.lines:
+            return contract.lines[key]
+        key = key.rpartition(".")[0] or key.rpartition("[")[0]
+    return None
+
+
+def _rules(contract: Contract) -> list[tuple[str, str]]:
+    found = []
+    for n, rule in enumerate(contract.rules):
+        for earlier in contract.rules[:n]:
+            if _hides(earlier, rule, contract):
+                found.append((f"rules[{n + 1}]", f"is never reached: {earlier.label} decides all of its answers first"))
+                break
+        if rule.when is not None and rule.statuses is None and ("http", "status") in rule.when.prefixes:
+            read = ", ".join(str(code) for code in sorted(contract.table.statuses))
+            found.append(
+                (f"rules[{n + 1}].when", f"asks http.status, but without status it sees only {read}; list them")
+            )
+    return found
+
+
+def _hides(earlier: Rule, later: Rule, contract: Contract) -> bool:
+    plain = contract.table.statuses
+    same_when = earlier.when is None or (later.when is not None and earlier.when.source == later.when.source)
+    same_step = earlier.step is None or earlier.step == later.step
+    return same_when and same_step and (later.statuses or plain) <= (earlier.statuses or plain)
+
+
+def _states(contract: Contract) -> list[tuple[str, str]]:
+    found = []
+    table = contract.table
+    for state in table.patterns:
+        for text, meaning in table.texts.items():
+            if meaning.verdict is not state.meaning.verdict and state.pattern.matches(text):
+                why = f'pattern "{state.pattern.source}" also fits "{text}" of {meaning.where}; the listed value wins'
+                found.append((state.meaning.where, why))
+    verdicts = {m.verdict.value for place in (table.texts, table.others) for m in place.values()}
+    verdicts |= {state.meaning.verdict.value for state in table.patterns}
+    verdicts |= {rule.meaning.verdict.value for rule in contract.rules if rule.meaning}
+    if table.absent:
+        verdicts.add(table.absent.verdict.value)
+    for name in ("waiting", "succeeded", "failed"):
+        missing = name not in verdicts and not (name == "succeeded" and contract.redirect)
+        if missing:
+            found.append(("states", f"nothing means {name}; such an answer will stop as unknown_state"))
+    if not contract.success.requires:
+        found.append(("success", "requires nothing: a success without a result will count (S4)"))
+    return found
+
+
+def _cancel(contract: Contract) -> list[tuple[str, str]]:
+    found = []
+    if contract.cancel is not None and contract.policy.cancel is None and addressed(contract, contract.cancel.request):
+        found.append(("cancel", "without consequences it is never offered: say what a cancel does (E5)"))
+    known = {*contract.table.shown, *(rule.state for rule in contract.rules if rule.state)}
+    for state in (contract.policy.cancel.allowed_states or ()) if contract.policy.cancel else ():
+        if state not in known:
+            found.append(("cancel.allowed_states", f'"{state}" is no state that this contract lists'))
+    return found
+
+
+def _hints(contract: Contract) -> list[tuple[str, str]]:
+    most = span_text(contract.policy.schedule.max_hint)
+    return [
+        (f"hints[{n}]", f"{hint.name} has no cap of its own; max_hint {most} holds")
+        for n, hint in enumerate(contract.hints, 1)
+        if hint.cap is None and hint.unit not in (Unit.ISO, Unit.HTTP_DATE)
+    ]
+
+
+def _limits(contract: Contract) -> list[tuple[str, str]]:
+    found = []
+    limits, policy = contract.policy.default, contract.policy
+    for field in Limits.__struct_fields__:
+        if getattr(limits, field) is None:
+            found.append(("limits.default", f"{field} is not given: every submission has to name it (B1)"))
+        if getattr(policy.ceiling, field) is None:
+            found.append(("limits.max", f"{field} is not given: only [ceilings] of config.toml bounds it"))
+    if not policy.extend:
+        found.append(("limits.extend", "lists no size: a wait that stops at a limit can never be extended (E4)"))
+    if limits.deadline is not None and limits.max_status_requests is not None:
+        found += [
+            ("limits.default", text)
+            for text in budget_warnings(policy.schedule, limits.deadline, limits.max_status_requests)
+        ]
+    return found
+
+
+def budget_warnings(schedule: Schedule, deadline: int, requests: int) -> list[str]:
+    """B1, with numbers: a budget that cannot be used up before *deadline* (ms), or that is spent in its first tenth."""
+    shortest, mean = polling_span(schedule, requests, LEAST_JITTER), polling_span(schedule, requests, MEAN_JITTER)
+    found = []
+    if shortest > deadline:
+        left = fitting_requests(schedule, deadline, LEAST_JITTER)
+        found.append(
+            f"{requests} requests need at least {_rounded(shortest)}, the deadline is {span_text(deadline)}: "
+            f"at most {left} can go out before it"
+        )
+    elif mean * FIRST_TENTH < deadline:
+        found.append(
+            f"backoff spends {requests} requests in about {_rounded(mean)}, in the first tenth of the deadline "
+            f"{span_text(deadline)}: raise max_delay or the requests"
+        )
+    return found
+
+
+def polling_span(schedule: Schedule, requests: int, jitter: float) -> int:
+    """ms until the last of *requests* requests goes out by local backoff with this jitter factor."""
+    total = 0.0
+    for n in range(requests):
+        if _raw(schedule, n) >= schedule.max_delay:
+            return round(total + (requests - n) * max(schedule.max_delay * jitter, _floor(schedule)))
+        total += max(_raw(schedule, n) * jitter, _floor(schedule))
+    return round(total)
+
+
+def fitting_requests(schedule: Schedule, deadline: int, jitter: float) -> int:
+    """How many requests can go out before *deadline* at most."""
+    total, count = 0.0, 0
+    while True:
+        total += max(_raw(schedule, count) * jitter, _floor(schedule), 1)
+        if total > deadline:
+            return count
+        count += 1
+
+
+def _raw(schedule: Schedule, n: int) -> float:
+    if n == 0 and schedule.first_delay is not None:
+        return schedule.first_delay
+    return float(min(schedule.max_delay, schedule.base_delay * 2 ** min(n, 40)))
+
+
+def _floor(schedule: Schedule) -> float:
+    return schedule.base_delay / 2 if schedule.min_delay is None else schedule.min_delay
+
+
+def _rounded(ms: int) -> str:
+    seconds = ms / 1_000
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+
+
+def _evidence(contract: Contract) -> list[tuple[str, str]]:
+    found = []
+    if contract.observation is None:
+        found.append(("status.observation", "not declared read_only: the operator is asked at the first use (X7)"))
+    if contract.tested_live is None:
+        found.append(("tested_live", "not given: nobody has run this contract against the real provider yet"))
+    if not contract.sources:
+        found.append(("sources", "none: say where the facts come from"))
+    if contract.account is None and not all(is_loopback(origin) for origin in contract.origins):
+        found.append(("account", "none here: it comes from the command, the instance or the credential (S7)"))
+    return found

@@ -1,0 +1,238 @@
+"""TOML text -> Contract.
+
+Job: read every table in order, refuse every key that nothing reads. Must not know: files, instances, answers.
+Raises ContractError `acme.toml:12: states.waiting: "Running" is also in states.failed; ...`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from msgspec.structs import replace
+
+from pollcore.contract import build_answers, build_limits, build_states
+from pollcore.contract.build_actions import build_cancel, build_result, build_submission
+from pollcore.contract.build_limits import LimitParts
+from pollcore.contract.build_origins import Origins, build_credential, build_params, checked_base_url
+from pollcore.contract.build_requests import Plans, build_steps
+from pollcore.contract.document import Document, dotted
+from pollcore.contract.expressions import Expression, Keys
+from pollcore.contract.instances import digest_of
+from pollcore.contract.model import Contract, RequestPlan, Rule, StateTable, Step, Submission
+from pollcore.contract.tables import Table
+from pollcore.contract.templates import TextTemplate, UrlTemplate
+from pollcore.facts import Policy
+
+SCHEMA: Final = 1
+NAME: Final = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
+MAX_URLS: Final = 10
+
+
+def parse(text: str, filename: str) -> Contract:
+    """Read one contract.
+
+    Args:
+        filename: For messages only.
+
+    Raises:
+        ContractError: file, line, key, what is wrong and the way out. Limits: 256 KiB, depth 12, 5,000 values, 100
+            rules; expressions 1,000 characters and 160 parts; patterns of the safe subset.
+    """
+    root = Table(Document(text, filename), (), {})
+    root.values = root.document.root
+    _schema(root)
+    name = root.required_text("name", "the contract's name, as its file is called")
+    if not NAME.fullmatch(name):
+        root.fail("name", f'"{name}" is not lower-case letters, digits and hyphens (at most 64)')
+    origins = Origins(root)
+    kind, names, optional, least_mode = build_credential(root)
+    params = build_params(root)
+    urls = _urls(root)
+    plans = Plans(origins, params, tuple(urls))
+    steps, observation, evidence = build_steps(root, plans)
+    poll_name, poll_text, held, timeouts = build_limits.build_long_poll(root)
+    if poll_name is not None:
+        steps = (_long_poll(steps[0], poll_name, poll_text, held), *steps[1:])
+    cancel, cancel_policy = build_cancel(root, plans, build_limits.build_cancel_policy)
+    result = build_result(root, plans)
+    submission = build_submission(root, plans)
+    console = root.made("console_url", lambda text: UrlTemplate(text, plans.common))
+    limits = LimitParts(root)
+    table, rules = build_states.build_table(root), build_states.build_rules(root)
+    _check_meaning(root, table, rules, steps)
+    policy = Policy(
+        schedule=build_limits.build_schedule(root, build_limits.build_settle(root)),
+        default=limits.default,
+        ceiling=limits.ceiling,
+        retention=limits.retention,
+        extend=limits.extend,
+        max_extensions=limits.max_extensions,
+        hold=limits.hold,
+        max_holds=limits.max_holds,
+        cancel=cancel_policy,
+        can_resubmit=_can_resubmit(submission),
+        observation_read_only=observation == "read_only",
+        least_mode=least_mode,
+    )
+    forbidden_grace, forbidden_max = build_answers.build_forbidden(root)
+    concurrency, per_minute = build_limits.build_caps(root)
+    request_id = root.table("request_id") or Table(root.document, ("request_id",), {})
+    request_id_header, request_id_path = request_id.text("header"), build_states.expression(request_id, "path")
+    request_id.finish()
+    human = root.table("needs_human") or Table(root.document, ("needs_human",), {})
+    human_explanation = build_states.expression(human, "explanation")
+    human.finish()
+    success, identity = build_answers.build_success(root), build_answers.build_identity(root)
+    error, progress = build_answers.build_error(root), build_answers.build_progress(root)
+    hints, expiries = build_limits.build_hints(root), build_limits.build_expiries(root)
+    read = [
+        table.value,
+        *(part for rule in rules for part in (rule.when, rule.state_from, rule.explanation_from)),
+        *(part for step in steps for _, part in step.remember),
+        *(step.next_url for step in steps),
+        *(part for step in steps for part, _, _ in step.then),
+        *(field.path for field in success.requires),
+        *success.forbids,
+        *(part for _, part in success.fields),
+        *(part.when for part in success.qualifiers),
+        *(identity.job_id, identity.account, identity.attempt, error.message, error.code, error.retryable),
+        *((progress.value, progress.total) if progress is not None else ()),
+        *(part for hint in hints for part in (hint.path, hint.when)),
+        *(part for expiry in expiries for part in (expiry.path, expiry.anchor)),
+        *(human_explanation, request_id_path),
+    ]
+    contract = Contract(
+        name=name,
+        title=root.text("title", max_length=200) or name,
+        digest=digest_of(text, {}),
+        filename=filename,
+        snapshot_text=text,
+        settings={},
+        lines={dotted(path): line for path, line in root.document.lines.items()},
+        policy=policy,
+        origins=tuple(origins.allowed),
+        bare_origins=frozenset(origins.bare),
+        request_origins=tuple(origin for origin in origins.allowed if "*" not in origin),
+        base_url=origins.base_url,
+        requires_base_url=origins.required,
+        base_url_required=origins.required,
+        urls={key: value for key, value in urls.items() if value is not None},
+        url_names=tuple(urls),
+        allow_http=False,
+        account=root.text("account", max_length=200),
+        console_url=console,
+        credential_kind=kind,
+        credential_names=names,
+        credential_optional=optional,
+        params=params,
+        sources=root.texts("sources"),
+        tested_live=root.text("tested_live"),
+        observation=observation,
+        evidence=evidence,
+        deadline_basis=limits.deadline_basis,
+        retention_note=limits.retention_note,
+        concurrency=concurrency,
+        per_minute=per_minute,
+        steps=steps,
+        table=table,
+        rules=rules,
+        needs=frozenset(name for part in read if part is not None for name in part.roots),
+        prefixes=_prefixes(read),
+        kept_headers=_headers(read) | ({request_id_header.lower()} if request_id_header else frozenset()),
+        success=success,
+        not_found=build_answers.build_not_found(root),
+        forbidden_grace=forbidden_grace,
+        forbidden_max=forbidden_max,
+        redirect=build_answers.build_redirect(root),
+        identity=identity,
+        error=error,
+        human_explanation=human_explanation,
+        progress=progress,
+        request_id_header=request_id_header.lower() if request_id_header else None,
+        request_id_path=request_id_path,
+        hints=hints,
+        expiries=expiries,
+        long_poll_timeouts=timeouts,
+        cancel=cancel,
+        result=result,
+        submission=submission,
+        final_states=_final_states(table, rules),
+    )
+    root.text("notes", max_length=10_000)
+    root.finish()
+    return contract
+
+
+def _schema(root: Table) -> None:
+    schema = root.raw("schema")
+    if schema != SCHEMA or isinstance(schema, bool):
+        root.fail("schema" if "schema" in root else None, f"schema must be {SCHEMA}: this program reads no other")
+
+
+def _urls(root: Table) -> dict[str, str | None]:
+    """`[urls]`: further base URLs that an instance sets (`admin = {}`, or with a default)."""
+    table = root.table("urls")
+    found: dict[str, str | None] = {}
+    if table is None:
+        return found
+    if len(table.values) > MAX_URLS:
+        root.fail("urls", f"more than {MAX_URLS} entries")
+    for name in table.values:
+        inner = table.table(name)
+        assert inner is not None
+        default = inner.text("default")
+        inner.text("about")
+        inner.finish()
+        found[name] = (
+            checked_base_url(default, lambda why, inner=inner: inner.fail("default", why)) if default else None
+        )
+    return found
+
+
+def _long_poll(step: Step, name: str, text: str, held: int) -> Step:
+    """T10: the wait parameter, and a client that waits longer than the provider holds."""
+    plan = step.request
+    query = (*plan.query, (name, TextTemplate(text, frozenset())))
+    total = max(plan.total_ms, held + build_limits.LONG_POLL_MARGIN)
+    return replace(step, request=replace(plan, query=query, total_ms=total))
+
+
+def _check_meaning(root: Table, table: StateTable, rules: tuple[Rule, ...], steps: tuple[Step, ...]) -> None:
+    if table.value is None and not rules:
+        root.fail("state", 'missing; say where the state is: [state] value = "body.status", or give [[rules]]')
+    names = {step.name for step in steps}
+    for n, rule in enumerate(rules):
+        if rule.step is not None and rule.step not in names:
+            root.document.fail(("rules", n, "step"), f'"{rule.step}" is no step (known: {", ".join(sorted(names))})')
+
+
+def _can_resubmit(submission: Submission | None) -> bool:
+    return submission is not None and submission.has_key and submission.request is not None
+
+
+def _prefixes(expressions: Iterable[Expression | None]) -> tuple[Keys, ...]:
+    found = {prefix for part in expressions if part is not None for prefix in part.prefixes if prefix[0] == "body"}
+    return tuple(sorted(found, key=str))
+
+
+def _headers(expressions: Iterable[Expression | None]) -> frozenset[str]:
+    paths = [path for part in expressions if part is not None for path in part.prefixes]
+    return frozenset(str(path[2]) for path in paths if path[:2] == ("http", "headers") and len(path) > 2)
+
+
+def _final_states(table: StateTable, rules: tuple[Rule, ...]) -> tuple[str, ...]:
+    listed = [(text, meaning.verdict) for place in (table.texts, table.others) for text, meaning in place.items()]
+    ruled = [(rule.state, rule.meaning.verdict) for rule in rules if rule.state and rule.meaning]
+    return tuple(dict.fromkeys(text for text, verdict in (*listed, *ruled) if verdict.is_final and text))
+
+
+def plans_of(contract: Contract) -> tuple[RequestPlan, ...]:
+    """Every request that the contract can render."""
+    more = (
+        contract.cancel.request if contract.cancel else None,
+        contract.result,
+        contract.submission.request if contract.submission else None,
+    )
+    return tuple(step.request for step in contract.steps) + tuple(plan for plan in more if plan is not None)

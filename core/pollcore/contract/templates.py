@@ -1,0 +1,297 @@
+"""Templates of requests: `{job_id}`, `{params.region}`, `{seen.build_url}` in URLs, headers and bodies.
+
+Job: parse once, render quickly, encode by the place where a value lands. Must not know: contracts' tables, origins that
+are allowed, secrets. A value in a path or query is percent-encoded whole, slashes included; `{name|path}` keeps slashes;
+`{name|raw}` takes text that is already encoded. A placeholder at the very start of a URL is a URL itself, verbatim.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NoReturn
+from urllib.parse import quote
+
+import msgspec
+
+from pollcore.contract.near import did_you_mean
+from pollcore.contract.origins import MAX_URL
+from pollcore.facts import Refused
+
+MAX_TEMPLATE: Final = 4_000
+
+_PLACEHOLDER: Final = re.compile(r"\{\{|\{([a-z_]+(?:\.[A-Za-z0-9_-]+)?)(?:\|([a-z]+))?\}")
+_UNRESERVED: Final = re.compile(r"[A-Za-z0-9_.~-]+")
+_RAW: Final = re.compile(r"[A-Za-z0-9._~!$&'()*+,;=:@%/-]+")
+_HOST: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,252}[A-Za-z0-9])?")
+_STATIC: Final = re.compile(r"[!$-;=?-\[\]_a-z~]+")
+_HEADER_VALUE: Final = re.compile(r"[ -~]*")
+
+SINGLE: Final = frozenset({"job_id", "account", "base_url", "status_url", "key"})
+GROUPS: Final = frozenset({"params", "seen", "result", "urls"})
+
+
+class Fill:
+    """What placeholders are filled from; a missing value is an error that names the placeholder."""
+
+    __slots__ = ("groups", "single")
+
+    def __init__(self, single: Mapping[str, str | None], groups: Mapping[str, Mapping[str, Any]]) -> None:
+        self.single = single
+        self.groups = groups
+
+    def get(self, group: str, name: str) -> Any:
+        """The value, or None."""
+        return self.groups[group].get(name) if group else self.single.get(name)
+
+
+class Placeholder:
+    """One `{...}`. *group* is empty for `{job_id}` and its like."""
+
+    __slots__ = ("filter", "group", "name", "shown")
+
+    def __init__(self, text: str, filter_name: str) -> None:
+        group, dot, name = text.partition(".")
+        self.group, self.name = (group, name) if dot else ("", group)
+        self.filter = filter_name
+        self.shown = text
+
+    def value(self, fill: Fill) -> Any:
+        """Raises Refused, code address_missing."""
+        found = fill.get(self.group, self.name)
+        if found is None or found == "":
+            _missing(self)
+        return found
+
+    def text(self, fill: Fill) -> str:
+        found = self.value(fill)
+        if type(found) is str:
+            return found
+        if isinstance(found, bool):
+            return "true" if found else "false"
+        if isinstance(found, int | float):
+            return msgspec.json.encode(found).decode()
+        return _refuse(self, "is no text, number or boolean")
+
+
+Parts = tuple[str | Placeholder, ...]
+
+
+def parse_parts(text: str, allowed: frozenset[str], filters: frozenset[str]) -> Parts:
+    """Split *text* at its placeholders; `{{` stands for a brace. *allowed*: `job_id`, `params.region`, `seen.*` ...
+
+    Raises:
+        ValueError: too long, or a placeholder or filter that is not known here.
+    """
+    if len(text) > MAX_TEMPLATE:
+        raise ValueError(f"template longer than {MAX_TEMPLATE} characters")
+    parts: list[str | Placeholder] = []
+    at = 0
+    for found in _PLACEHOLDER.finditer(text):
+        parts.append(text[at : found.start()])
+        at = found.end()
+        name, filter_name = found[1], found[2] or ""
+        if name is None:
+            parts.append("{")
+            continue
+        if name not in allowed and f"{name.partition('.')[0]}.*" not in allowed:
+            hint = did_you_mean(name, {word for word in allowed if not word.endswith("*")})
+            raise ValueError(f'"{{{name}}}" has no value here{hint}')
+        if filter_name and filter_name not in filters:
+            raise ValueError(f'"|{filter_name}" is not known here (known: {", ".join(sorted(filters)) or "none"})')
+        parts.append(Placeholder(name, filter_name))
+    parts.append(text[at:])
+    merged: list[str | Placeholder] = []
+    for part in parts:
+        if isinstance(part, str) and merged and isinstance(merged[-1], str):
+            merged[-1] += part
+        elif part != "":
+            merged.append(part)
+    return tuple(merged)
+
+
+class TextTemplate:
+    """A header, form or query value."""
+
+    __slots__ = ("constant", "parts")
+
+    def __init__(self, text: str, allowed: frozenset[str]) -> None:
+        self.parts = parse_parts(text, allowed, frozenset())
+        fixed = all(isinstance(part, str) for part in self.parts)
+        self.constant = "".join(str(part) for part in self.parts) if fixed else None
+
+    def render(self, fill: Fill) -> str:
+        if self.constant is not None:
+            return self.constant
+        return "".join([part if type(part) is str else part.text(fill) for part in self.parts])  # type: ignore[union-attr]
+
+
+class UrlTemplate:
+    """A URL. *authority* is its static `scheme://host:port` text when no placeholder can change it, else None."""
+
+    __slots__ = ("_encoders", "authority", "first", "parts", "source")
+
+    def __init__(self, text: str, allowed: frozenset[str]) -> None:
+        """Raises ValueError: unknown placeholder, or not an absolute URL."""
+        self.source = text
+        self.parts = parse_parts(text, allowed, frozenset({"path", "raw"}))
+        self.first = self.parts[0] if self.parts and isinstance(self.parts[0], Placeholder) else None
+        static = self.parts[0] if self.parts and isinstance(self.parts[0], str) else ""
+        if self.first is None and not static.startswith(("https://", "http://")):
+            raise ValueError('a URL starts with "https://" or with a placeholder that is one, as {base_url}')
+        if any(isinstance(part, str) and not _STATIC.fullmatch(part) for part in self.parts):
+            raise ValueError(
+                "a URL is plain ASCII without spaces, quotes, backslashes and fragments; percent-encode them"
+            )
+        head = static.partition("://")[2]
+        closed = "/" in head or "?" in head or len(self.parts) == 1
+        self.authority = None if self.first or not closed else re.split(r"(?<=[^:/])[/?]", static, maxsplit=1)[0]
+        self._encoders = tuple(self._encoder(n) for n in range(len(self.parts)))
+
+    def _encoder(self, index: int) -> Callable[[Placeholder, str], str] | None:
+        part = self.parts[index]
+        if isinstance(part, str):
+            return None
+        before = "".join(other if isinstance(other, str) else "x" for other in self.parts[:index])
+        if index == 0:
+            return _verbatim
+        if self.first is None and "/" not in before.partition("://")[2] and "?" not in before:
+            return _host
+        return {"path": _path, "raw": _raw}.get(part.filter, _segment)
+
+    def names(self) -> frozenset[str]:
+        return frozenset(part.shown for part in self.parts if isinstance(part, Placeholder))
+
+    def render(self, fill: Fill) -> str:
+        """Raises Refused: address_missing, or bad_parameter for a value that cannot stand there."""
+        out = []
+        for part, encode in zip(self.parts, self._encoders, strict=True):
+            if type(part) is str:
+                out.append(part)
+            else:
+                assert isinstance(part, Placeholder) and encode is not None
+                out.append(encode(part, part.text(fill)))
+        url = "".join(out)
+        if len(url) > MAX_URL:
+            raise Refused(f"the rendered URL is longer than {MAX_URL} characters", code="bad_parameter")
+        return url
+
+
+class BodyTemplate:
+    """A JSON body. A string that is one placeholder keeps the value's type; others are text with values put in."""
+
+    __slots__ = ("constant", "mentions_key", "tree")
+
+    def __init__(self, value: Any, allowed: frozenset[str]) -> None:
+        """Raises ValueError: unknown placeholder, a date, a number that JSON cannot hold."""
+        self.tree = _compile(value, allowed)
+        self.mentions_key = _any_key(self.tree)
+        self.constant = None if _open(self.tree) else msgspec.json.encode(_fill(self.tree, _NOTHING, False))
+
+    def render(self, fill: Fill) -> bytes:
+        return self.constant if self.constant is not None else msgspec.json.encode(_fill(self.tree, fill, False))
+
+    def canonical(self, fill: Fill) -> bytes:
+        """JSON with sorted keys and without members that hold the idempotency key (S7)."""
+        return msgspec.json.encode(_fill(self.tree, fill, True), order="deterministic")
+
+
+def _compile(value: Any, allowed: frozenset[str]) -> Any:
+    if isinstance(value, dict):
+        return {key: _compile(inner, allowed) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_compile(inner, allowed) for inner in value]
+    if isinstance(value, str):
+        template = TextTemplate(value, allowed)
+        return value if template.constant == value else template
+    if isinstance(value, bool | int):
+        return value
+    if isinstance(value, float) and value - value == 0:
+        return value
+    raise ValueError("a body holds tables, arrays, strings, finite numbers and booleans")
+
+
+def _open(tree: Any) -> bool:
+    inner = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ()
+    return (isinstance(tree, TextTemplate) and tree.constant is None) or any(_open(value) for value in inner)
+
+
+def _any_key(tree: Any) -> bool:
+    inner = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ()
+    return _holds_key(tree) or any(_any_key(value) for value in inner)
+
+
+def _fill(tree: Any, fill: Fill, without_key: bool) -> Any:
+    if isinstance(tree, dict):
+        kept = {name: value for name, value in tree.items() if not (without_key and _holds_key(value))}
+        return {name: _fill(value, fill, without_key) for name, value in kept.items()}
+    if isinstance(tree, list):
+        return [_fill(value, fill, without_key) for value in tree if not (without_key and _holds_key(value))]
+    if isinstance(tree, TextTemplate):
+        if len(tree.parts) == 1 and isinstance(tree.parts[0], Placeholder):
+            return tree.parts[0].value(fill)
+        return tree.render(fill)
+    return tree
+
+
+def _holds_key(tree: Any) -> bool:
+    return isinstance(tree, TextTemplate) and any(isinstance(p, Placeholder) and p.shown == "key" for p in tree.parts)
+
+
+_NOTHING: Final = Fill({}, {group: {} for group in GROUPS})
+
+
+def header_value(name: str, value: str) -> str:
+    """Raises Refused, bad_parameter: line breaks and other control characters never reach a header."""
+    if not _HEADER_VALUE.fullmatch(value) or len(value) > MAX_TEMPLATE:
+        raise Refused(f"the value for header {name} is not plain printable ASCII", code="bad_parameter")
+    return value
+
+
+def _missing(part: Placeholder) -> NoReturn:
+    ways = {
+        "params": f"give --param {part.name}=...",
+        "urls": f"set urls.{part.name} of the provider instance in config.toml",
+        "seen": "no answer has named it so far",
+        "result": "the success named no such field",
+    }
+    single = {"base_url": "set base_url of the provider instance in config.toml", "status_url": "give --status-url"}
+    way = ways.get(part.group) or single.get(part.name, f"give {part.name}")
+    raise Refused(f'"{{{part.shown}}}" has no value: {way}', code="address_missing")
+
+
+def _refuse(part: Placeholder, why: str) -> NoReturn:
+    raise Refused(f'the value for "{{{part.shown}}}" {why}', code="bad_parameter")
+
+
+def _segment(part: Placeholder, text: str) -> str:
+    if _UNRESERVED.fullmatch(text):
+        if text in (".", ".."):
+            _refuse(part, "is a relative path")
+        return text
+    try:
+        return quote(text, safe="")
+    except UnicodeEncodeError:
+        _refuse(part, "is no valid text")
+
+
+def _path(part: Placeholder, text: str) -> str:
+    return "/".join(_segment(part, piece) if piece else "" for piece in text.split("/"))
+
+
+def _raw(part: Placeholder, text: str) -> str:
+    if not _RAW.fullmatch(text) or any(piece in (".", "..") for piece in text.split("/")):
+        _refuse(part, "is no encoded path without relative parts")
+    return text
+
+
+def _host(part: Placeholder, text: str) -> str:
+    if not _HOST.fullmatch(text) or ".." in text:
+        _refuse(part, "is no host name")
+    return text.lower()
+
+
+def _verbatim(part: Placeholder, text: str) -> str:
+    if not text.startswith(("https://", "http://")):
+        _refuse(part, "is no absolute URL")
+    return text

@@ -1,0 +1,6 @@
+"""The order of the steps of one poll and of the loop. It decides nothing itself."""
+
+from pollcore.controller.loop import Controller, RunReport
+from pollcore.controller.prepare import Caps
+
+__all__ = ["Caps", "Controller", "RunReport"]

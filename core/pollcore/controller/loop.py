@@ -1,0 +1,382 @@
+"""The loop: results of the last group in, reservations of the next out, one look ahead, in one commit.
+
+Job: when a turn is made, what goes into it, when to sleep. Must not know: SQL, contracts' contents, what an answer
+means.
+Source: spec O1-O8, T6, T8, T9, T11; design.md "Reserving". The loop holds nothing while it sleeps.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from pollcore.controller.contracts import Contracts
+from pollcore.controller.exchange import Exchanger
+from pollcore.controller.prepare import Caps, Preparer, Ready
+from pollcore.controller.shared import Shared
+from pollcore.facts import (
+    Answer,
+    AuditEvent,
+    BootMs,
+    EventName,
+    Fault,
+    FaultKind,
+    Instant,
+    Moment,
+    Operation,
+    StoreUnusable,
+)
+from pollcore.ports import Chance, Claimed, Clock, Credentials, Store, Transport, Turn, TurnOutcome, Worker, Write
+
+SLOTS: Final = 100
+"""Requests in flight at once: never more operations are claimed than there are free slots."""
+GATHER_MS: Final = 50
+"""A smaller group waits so long for company before its commit."""
+SLICE_MS: Final = 15_000
+"""T9: the longest sleep in one piece."""
+BEAT_MS: Final = 10_000
+"""O8: heartbeat, and renewal of the leases in flight."""
+GRACE_MS: Final = 10_000
+"""After SIGTERM: how long requests in flight may still be answered."""
+RETRY_MIN_MS: Final = 500
+RETRY_MAX_MS: Final = 15_000
+"""Pause before a store that cannot commit is tried again."""
+FRUITLESS_MS: Final = 1_000
+"""When everything due turned out not to be (another worker was faster), the next look waits at least so long."""
+DRAIN_TRIES: Final = 5
+"""At the end: how often results are offered to a store that cannot commit."""
+MAX_EVENTS: Final = 100
+"""Clock events kept for the next commit."""
+STEP_MS: Final = 2_000
+"""T9: a smaller difference between wall and boot clock is drift."""
+SUSPEND_MS: Final = 5_000
+"""A sleep that took so much longer than asked was a suspend or a stall, and is recorded."""
+
+
+class Result(msgspec.Struct, frozen=True):
+    """One answer with its write, kept until the write is taken."""
+
+    write: Write
+    ready: Ready
+    claimed: Claimed
+    brought: Answer | Fault
+
+
+class RunReport(msgspec.Struct):
+    """What one run did."""
+
+    turns: int = 0
+    sent: int = 0
+    recorded: int = 0
+    refused: int = 0
+    """Results of a late owner: they changed nothing (O2)."""
+
+
+class Controller:
+    """One worker over one store. `run` is called once."""
+
+    def __init__(
+        self,
+        store: Store,
+        transport: Transport,
+        credentials: Credentials,
+        clock: Clock,
+        chance: Chance,
+        worker: Worker,
+        *,
+        caps: Mapping[str, Caps] | None = None,
+        slots: int = SLOTS,
+        gather_ms: int = GATHER_MS,
+    ) -> None:
+        self._store = store
+        self._transport = transport
+        self._clock = clock
+        self._worker = worker
+        self._slots = slots
+        self._gather_ms = gather_ms
+        self._shared = Shared()
+        self.contracts = Contracts(store)
+        self._prepare = Preparer(self.contracts, credentials, self._shared, chance, caps or {})
+        self._exchange = Exchanger(transport, clock, chance, self._shared)
+        self._woken = asyncio.Event()
+        self._results: list[Result] = []
+        self._lost: dict[str, int] = {}
+        self._first_result: BootMs | None = None
+        self._due: list[Operation] = []
+        self._writes: list[Write] = []
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._epochs: dict[str, int] = {}
+        self._next_due: BootMs | None = None
+        self._next_deadline: Instant | None = None
+        self._beat_due = BootMs(0)
+        self._stale = True
+        self._fruitless = False
+        self._seen = 0
+        self._events: list[AuditEvent] = []
+        self._group = max(1, slots // 2)
+        self.health: str | None = None
+        """Why the store cannot commit now; None: all well. Nothing is sent meanwhile (O6)."""
+        self.report = RunReport()
+
+    def wake(self) -> None:
+        """Something changed: look now. From the loop's own thread."""
+        self._stale = True
+        self._woken.set()
+
+    # --- the life of the loop -----------------------------------------------------------------------------------------
+
+    async def run(
+        self, stop: asyncio.Event, *, until_idle: bool = False, for_ms: int | None = None, watch: bool = True
+    ) -> RunReport:
+        """Poll until *stop* is set (then end cleanly: no new claim, answers in flight awaited and recorded).
+
+        Args:
+            until_idle: end when no operation is waiting or held.
+            for_ms: end after so much boot time.
+            watch: look for changes made by other processes four times a second.
+        """
+        end = None if for_ms is None else self._clock.now().boot + for_ms
+        helpers = [asyncio.create_task(self._wake_on(stop))]
+        if watch:
+            helpers.append(asyncio.create_task(self._watch()))
+        pause = RETRY_MIN_MS
+        try:
+            while not stop.is_set() and (end is None or self._clock.now().boot < end):
+                if await self._try_turn():
+                    pause = RETRY_MIN_MS
+                    if until_idle and self._idle():
+                        break
+                    await self._sleep(self._pause_ms(end))
+                else:
+                    await self._sleep(pause)
+                    pause = min(RETRY_MAX_MS, pause * 2)
+        finally:
+            for helper in helpers:
+                helper.cancel()
+            await self._drain()
+        return self.report
+
+    async def _wake_on(self, stop: asyncio.Event) -> None:
+        await stop.wait()
+        self._woken.set()
+
+    async def _watch(self) -> None:
+        """Another process wrote something: look."""
+        while True:
+            change = await self._store.wait_for_change(self._seen, SLICE_MS / 1000)
+            if change > self._seen:
+                self._seen = change
+                self.wake()
+
+    async def _sleep(self, ms: int) -> None:
+        before = self._clock.now()
+        self._woken.clear()
+        if ms > 0:
+            await self._clock.wait(self._woken, min(ms, SLICE_MS))
+        else:
+            await asyncio.sleep(0)
+        self._notice_clocks(before, self._clock.now(), min(ms, SLICE_MS))
+
+    def _notice_clocks(self, before: Moment, after: Moment, asked_ms: int) -> None:
+        """T9: a step of the wall clock, a suspend or a stall is recorded; everything is looked at anew."""
+        boot = after.boot - before.boot
+        step = (after.wall - before.wall) - boot
+        slept = boot - asked_ms
+        if abs(step) > STEP_MS:
+            self._note_clock(after, f"wall clock moved by {step / 1000:+.1f} s")
+        elif slept > SUSPEND_MS:
+            self._note_clock(after, f"suspended or stalled for {slept / 1000:.1f} s")
+
+    def _note_clock(self, now: Moment, text: str) -> None:
+        if len(self._events) < MAX_EVENTS:
+            self._events.append(AuditEvent(at=now.wall, event=EventName.CLOCK_STEP, text=text))
+        self._stale = True
+
+    def _idle(self) -> bool:
+        return not (self._tasks or self._results or self._due or self._writes or self._stale) and self._next_due is None
+
+    def _pause_ms(self, end: int | None) -> int:
+        """How long nothing is due: 0 = make the next turn at once."""
+        now = self._clock.now()
+        if self._stale or self._writes:
+            return 0
+        free = self._slots - len(self._tasks)
+        if self._results:
+            waited = now.boot - (self._first_result or now.boot)
+            if len(self._results) >= self._group or not self._tasks or waited >= self._gather_ms:
+                return 0
+            return self._gather_ms - waited
+        if self._due and free:
+            return 0 if free >= min(self._group, len(self._due)) else self._gather_ms
+        ways = [self._beat_due - now.boot, SLICE_MS]
+        floor = FRUITLESS_MS if self._fruitless else 0
+        if self._next_due is not None and free:
+            ways.append(max(floor, self._next_due - now.boot))
+        if self._next_deadline is not None and free:
+            ways.append(max(floor, self._next_deadline - now.wall))
+        if end is not None:
+            ways.append(end - now.boot)
+        return max(0, min(ways))
+
+    # --- one turn -----------------------------------------------------------------------------------------------------
+
+    async def _try_turn(self) -> bool:
+        """One turn; False: the store could not commit. Results are kept and tried again, claims are dropped."""
+        try:
+            await self._turn()
+        except StoreUnusable as error:
+            self.health = str(error)
+            self._stale = True
+            return False
+        self.health = None
+        return True
+
+    async def _turn(self) -> None:
+        now = self._clock.now()
+        ready = await self._make_ready(now)
+        now = self._clock.now()
+        results = tuple(self._results)
+        writes = (*(r.write for r in results), *self._writes)
+        beat = now.boot >= self._beat_due
+        look = self._look()
+        if not (writes or ready or look or beat):
+            return
+        self._results, self._writes = [], []
+        cooldowns, origins, denials = self._shared.take_new()
+        turn = Turn(
+            now=now,
+            owner=self._worker.owner,
+            writes=writes,
+            claims=tuple(r.claim for r in ready),
+            cooldowns=cooldowns,
+            origins=origins,
+            denials=denials,
+            look=look,
+            beat=msgspec.structs.replace(self._worker, beat_at=now.wall, beat_boot=now.boot) if beat else None,
+        )
+        try:
+            outcome = await self._store.turn(turn)
+        except StoreUnusable:
+            # nothing of the turn is known to have happened: results are fenced, so writing them again is harmless
+            self._results = [*results, *self._results]
+            self._due.clear()
+            raise
+        self._take(turn, outcome, ready, results)
+        if beat:
+            self._beat_due = BootMs(now.boot + BEAT_MS)
+            await self._beat(now)
+
+    async def _beat(self, now: Moment) -> None:
+        """Every 10 s: renew the leases of requests in flight, write down what happened to the clock."""
+        if self._epochs:
+            await self._store.renew(now, self._worker.owner, dict(self._epochs))
+        if self._events:
+            await self._store.record(now, self._events)
+            self._events = []
+
+    def _look(self) -> int:
+        """How many due operations to load: none while enough are at hand."""
+        now = self._clock.now()
+        overdue = self._next_due is not None and self._next_due <= now.boot
+        passed = self._next_deadline is not None and self._next_deadline <= now.wall
+        if self._stale or ((overdue or passed or self._results) and len(self._due) < self._group):
+            return 2 * self._slots
+        return 0
+
+    async def _make_ready(self, now: Moment) -> list[Ready]:
+        """Prepare due operations for the free slots; those that may not send leave a write instead."""
+        free = self._slots - len(self._tasks)
+        ready: list[Ready] = []
+        at = 0
+        while at < len(self._due) and len(ready) < free:
+            operation = self._due[at]
+            at += 1
+            if operation.operation_id in self._tasks:
+                continue
+            if (n := self._lost.pop(operation.operation_id, None)) is not None:
+                self._writes.append(self._exchange.lost(operation, n, await self._prepare.policy(operation)))
+                self._stale = True
+                continue
+            match await self._prepare.prepare(operation, now):
+                case Ready() as one:
+                    ready.append(one)
+                case Write() as write:
+                    self._writes.append(write)
+                case None:
+                    pass
+        del self._due[:at]
+        self._fruitless = at > 0 and not ready and not self._writes
+        return ready
+
+    def _take(self, turn: Turn, outcome: TurnOutcome, ready: list[Ready], results: tuple[Result, ...]) -> None:
+        """Act on a committed turn: send what was claimed, keep what is due."""
+        self._shared.learn(outcome)
+        self._seen = max(self._seen, outcome.change)
+        self.report.turns += 1
+        for at, result in enumerate(results):
+            moved = outcome.moved[at] if outcome.moved else None
+            if outcome.taken[at]:
+                self.report.recorded += 1
+            elif moved is not None:
+                # an operator changed the record while the request was out: the same answer, decided on what is so now
+                again = Claimed(moved, result.claimed.intents, result.claimed.charged_at)
+                self._keep(result.ready, again, result.brought)
+            else:
+                self.report.refused += 1
+        if turn.look:
+            self._due = list(outcome.due)
+            self._lost = dict(reversed(outcome.answer_lost))
+            self._stale = False
+        self._next_due, self._next_deadline = outcome.next_due, outcome.next_deadline
+        for one, claimed in zip(ready, outcome.claimed, strict=True):
+            if claimed is not None:
+                self._start(one, claimed)
+            elif one.claim.concurrency is not None or one.claim.per_minute is not None:
+                self._writes.append(self._prepare.capped(one.claim.operation, one.contract.policy, turn.now))
+
+    # --- requests in flight -------------------------------------------------------------------------------------------
+
+    def _start(self, ready: Ready, claimed: Claimed) -> None:
+        self.report.sent += 1
+        task = asyncio.create_task(self._one(ready, claimed))
+        self._tasks[claimed.operation.operation_id] = task
+        self._epochs[claimed.operation.operation_id] = claimed.operation.epoch
+
+    async def _one(self, ready: Ready, claimed: Claimed) -> None:
+        brought: Answer | Fault
+        try:
+            brought = await self._exchange.send(ready, claimed)
+        except asyncio.CancelledError:
+            brought = Fault(FaultKind.ANSWER_LOST, True, self._clock.now().wall, "ended before the answer came")
+        self._keep(ready, claimed, brought)
+        self._tasks.pop(claimed.operation.operation_id, None)
+        self._epochs.pop(claimed.operation.operation_id, None)
+        if len(self._results) == 1:
+            self._first_result = self._clock.now().boot
+            asyncio.get_running_loop().call_later(self._gather_ms / 1000, self._woken.set)
+        if len(self._results) >= self._group or not self._tasks:
+            self._woken.set()
+
+    def _keep(self, ready: Ready, claimed: Claimed, brought: Answer | Fault) -> None:
+        write = self._exchange.record(ready, claimed, brought)
+        self._results.append(Result(write, ready, claimed, brought))
+
+    async def _drain(self) -> None:
+        """No new claim; answers in flight are awaited for a bounded time, then given up as lost; all is recorded."""
+        if self._tasks:
+            _, late = await asyncio.wait(list(self._tasks.values()), timeout=GRACE_MS / 1000)
+            for task in late:
+                task.cancel()
+            if late:
+                await asyncio.wait(late, timeout=1)
+        self._due.clear()
+        for _ in range(DRAIN_TRIES):
+            if not self._results:
+                return
+            self._stale = False
+            if await self._try_turn():
+                return
+            await asyncio.sleep(RETRY_MIN_MS / 1000)

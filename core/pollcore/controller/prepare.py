@@ -1,0 +1,283 @@
+"""From a due operation to a claim, or to the write that says why not.
+
+Job: the checks of one poll before its lease, in the order of O7, with everything that the send will need made ready.
+Must not know: sockets, SQL, what an answer means.
+Source: spec O7, T8, T11, H3, K2, K3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from pollcore import decide, outcome
+from pollcore.contract import Contract, normalise_origin, requests
+from pollcore.controller.contracts import Contracts
+from pollcore.controller.questions import question_for
+from pollcore.controller.shared import Shared
+from pollcore.facts import (
+    AuditEvent,
+    ContractError,
+    CredentialMode,
+    CredentialUnavailable,
+    DelaySource,
+    Escalate,
+    EventName,
+    Instant,
+    Moment,
+    Operation,
+    Policy,
+    Refused,
+    Request,
+    Secret,
+    Status,
+    StopDetail,
+    StopReason,
+    Wait,
+)
+from pollcore.ports import Chance, Claim, Credentials, Write
+
+LEASE_MS: Final = 30_000
+LEASE_MARGIN_MS: Final = 5_000
+"""A long poll's lease outlives its answer limit by this."""
+RECHECK_MS: Final = 20_000
+"""How long an operation waits for an origin that is down before it looks again (it is let go spread)."""
+CAP_PAUSE_MS: Final = 1_000
+
+
+class Caps(msgspec.Struct, frozen=True):
+    """T8: what `[providers.NAME]` allows at once; None: the contract's own. No part of the contract's digest."""
+
+    concurrency: int | None = None
+    per_minute: int | None = None
+
+
+class Ready(msgspec.Struct, frozen=True):
+    """A claim with what the send needs; the secret lives only as long as this."""
+
+    claim: Claim
+    contract: Contract
+    request: Request
+    secret: Secret | None
+    secret_digest: str | None
+
+
+NO_CAPS: Final = Caps()
+
+Prepared = Ready | Write | None
+"""None: nothing to do now (leased, changed, not due)."""
+
+
+class Preparer:
+    """Applies the checks before a request to one due operation."""
+
+    def __init__(
+        self,
+        contracts: Contracts,
+        credentials: Credentials,
+        shared: Shared,
+        chance: Chance,
+        caps: Mapping[str, Caps],
+    ) -> None:
+        self._caps = caps
+        self._contracts = contracts
+        self._credentials = credentials
+        self._shared = shared
+        self._chance = chance
+
+    async def policy(self, operation: Operation) -> Policy:
+        """The numbers of the operation's contract; defaults where its snapshot cannot be read."""
+        try:
+            return (await self._contracts.of(operation.contract_digest)).policy
+        except ContractError:
+            return Policy()
+
+    async def prepare(self, operation: Operation, now: Moment) -> Prepared:
+        """Decide whether *operation* may send now; never raises for what a provider, contract or keyring does."""
+        try:
+            contract = self._contracts.cached(operation.contract_digest) or await self._contracts.of(
+                operation.contract_digest
+            )
+        except ContractError as error:
+            return self._stop(
+                operation,
+                Policy(),
+                now,
+                StopReason.INTEGRATION_FAILURE,
+                StopDetail.CONTRACT_MISSING,
+                str(error),
+            )
+        policy = contract.policy
+        match decide.before(operation, policy=policy, now=now):
+            case decide.Leave():
+                return None
+            case Escalate() as stop:
+                return self.stop(operation, stop, policy, now)
+            case decide.EndHold() as end:
+                return self._end_hold(operation, end, policy, now)
+            case decide.LimitPassed() as passed:
+                after, events = outcome.after_limit(operation, passed, now=now)
+                return Write(after=after, fence_change=operation.change, events=events)
+            case decide.Due():
+                return await self._due(operation, contract, now)
+        raise AssertionError("decide.before is total")
+
+    async def _due(self, operation: Operation, contract: Contract, now: Moment) -> Prepared:
+        policy = contract.policy
+        if (waits := self._shared_wait(operation, policy, now)) is not None:
+            return waits
+        try:
+            request = requests.status_request(contract, operation, operation.credential)
+        except Refused as refused:
+            detail = StopDetail.FOREIGN_ORIGIN if refused.code == "foreign_origin" else StopDetail.ADDRESS_MISSING
+            return self._stop(operation, policy, now, StopReason.INTEGRATION_FAILURE, detail, str(refused))
+        origin = normalise_origin(request.url)
+        if not self._shared.may_probe(operation, origin, now):
+            return self._wait_for_origin(operation, policy, now)
+        secret, digest = None, None
+        if request.slot is not None:
+            outcome_ = await self._secret(operation, request.slot.credential, origin, policy, now)
+            if isinstance(outcome_, Write):
+                return outcome_
+            secret, digest = outcome_
+        if self._shared.is_down(operation, origin):
+            self._shared.probing(operation, origin, now, request.total_ms)
+        caps = self._caps.get(operation.submitted.provider, NO_CAPS)
+        claim = Claim(
+            operation=operation,
+            step=operation.memory.step or "status",
+            origin=origin,
+            method=request.method,
+            event=sent_event(operation, now),
+            lease_ms=max(LEASE_MS, request.total_ms + LEASE_MARGIN_MS),
+            concurrency=caps.concurrency or contract.concurrency,
+            per_minute=caps.per_minute or contract.per_minute,
+        )
+        return Ready(claim, contract, request, secret, digest)
+
+    async def _secret(
+        self, operation: Operation, name: str, origin: str, policy: Policy, now: Moment
+    ) -> tuple[Secret, str] | Write:
+        """The secret for one send, or the stop that its absence is (K2: nothing was charged)."""
+        unavailable = StopReason.CREDENTIAL_UNAVAILABLE
+        try:
+            value = await self._credentials.read(name)
+        except CredentialUnavailable as error:
+            return self._stop(operation, policy, now, unavailable, StopDetail(error.detail), str(error))
+        if origin not in value.info.origins:
+            text = f"credential {name} is not pinned to {origin}; `pollconsole credential set {name} --origin {origin}`"
+            return self._stop(operation, policy, now, unavailable, StopDetail.ORIGIN_NOT_PINNED, text)
+        if value.info.mode is not CredentialMode.STANDING:
+            return self._ask_for_call(operation, value.info.mode, policy, now)
+        denial = self._shared.denial(name, origin)
+        if denial is not None and denial.digest == value.digest:
+            text = f"credential {name} was refused by {origin}; it is not sent there again until the secret changes"
+            return self._stop(operation, policy, now, StopReason.AUTHORIZATION_DENIED, None, text, origin=origin)
+        return value.secret, value.digest
+
+    # --- writes that say why not --------------------------------------------------------------------------------------
+
+    def stop(self, operation: Operation, stop: Escalate, policy: Policy, now: Moment) -> Write:
+        """The write of a stop without a request."""
+        after = outcome.after_stop(operation, stop, policy=policy, now=now)
+        return Write(
+            after=after,
+            fence_change=operation.change,
+            events=outcome.stop_events(operation, after, stop, now=now),
+            open_question=question_for(after, stop, now, self._chance) if stop.asks else None,
+        )
+
+    def _stop(
+        self,
+        operation: Operation,
+        policy: Policy,
+        now: Moment,
+        reason: StopReason,
+        detail: StopDetail | None,
+        text: str,
+        *,
+        origin: str | None = None,
+    ) -> Write:
+        cause = decide.cause_of(operation, reason, detail, origin=origin)
+        stop = Escalate(status=Status.ESCALATED, reason=reason, detail=detail, explanation=text, cause=cause)
+        return self.stop(operation, stop, policy, now)
+
+    def _ask_for_call(self, operation: Operation, mode: CredentialMode, policy: Policy, now: Moment) -> Write:
+        """G6: nothing is sent for this operation before an operator approved it."""
+        per_call = mode is CredentialMode.PER_CALL
+        reason = StopReason.CALL_APPROVAL if per_call else StopReason.SESSION_APPROVAL
+        text = f"credential {operation.credential} asks for approval {mode.value}"
+        return self.stop(operation, decide.stop(operation, reason, explanation=text), policy, now)
+
+    def _end_hold(self, operation: Operation, end: decide.EndHold, policy: Policy, now: Moment) -> Write:
+        after, events = outcome.after_hold_end(operation, end, policy=policy, now=now)
+        asks = after.status is not Status.WAITING
+        stop = end.stop
+        return Write(
+            after=after,
+            fence_change=operation.change,
+            events=events,
+            open_question=question_for(after, stop, now, self._chance) if asks and stop is not None else None,
+        )
+
+    def _shared_wait(self, operation: Operation, policy: Policy, now: Moment) -> Write | None:
+        """Pauses and cool-downs, before any lease (O7)."""
+        cooldown = self._shared.cooldown(operation, now)
+        pause = self._shared.pause(operation, now)
+        left = max(cooldown.until_boot - now.boot if cooldown else 0, pause.until - now.wall if pause else 0)
+        if left <= 0:
+            return None
+        decision = decide.shared_wait(
+            operation,
+            left,
+            policy=policy,
+            now=now,
+            draw=self._chance.draw(),
+            source=DelaySource.SHARED_COOLDOWN,
+            guidance=cooldown is not None,
+        )
+        if isinstance(decision, Escalate):
+            return self.stop(operation, decision, policy, now)
+        return self.reschedule(operation, decision, policy, now)
+
+    def _wait_for_origin(self, operation: Operation, policy: Policy, now: Moment) -> Write:
+        decision = decide.shared_wait(
+            operation,
+            int(RECHECK_MS * (0.5 + self._chance.draw() / 2)),
+            policy=policy,
+            now=now,
+            draw=0.0,
+            source=DelaySource.ORIGIN_DOWN,
+        )
+        if isinstance(decision, Escalate):
+            return self.stop(operation, decision, policy, now)
+        return self.reschedule(operation, decision, policy, now)
+
+    def capped(self, operation: Operation, policy: Policy, now: Moment) -> Write:
+        """The claim found no free place under the provider's caps: look again a little later, quietly."""
+        at = Instant(now.wall + CAP_PAUSE_MS + int(CAP_PAUSE_MS * self._chance.draw()))
+        wait = Wait(next_poll_at=at, delay_ms=at - now.wall, source=DelaySource.SHARED_COOLDOWN)
+        after = outcome.after_schedule(operation, wait, policy=policy, now=now)
+        return Write(after=after, fence_change=operation.change)
+
+    def reschedule(self, operation: Operation, wait: Wait, policy: Policy, now: Moment) -> Write:
+        """Move the next request without one having been sent; told once, not at every look."""
+        after = outcome.after_schedule(operation, wait, policy=policy, now=now)
+        told = operation.delay_source is wait.source is DelaySource.ORIGIN_DOWN
+        events = () if told else outcome.schedule_events(operation, after, wait, now=now)
+        return Write(after=after, fence_change=operation.change, events=events)
+
+
+def sent_event(operation: Operation, now: Moment) -> AuditEvent:
+    """The audit intent of a request that is about to be counted and sent (B3)."""
+    return AuditEvent(
+        at=now.wall,
+        event=EventName.SENT,
+        operation_id=operation.operation_id,
+        planned_at=operation.next_poll_at,
+        requests_used=operation.status_requests_used + 1,
+        max_requests=operation.max_status_requests,
+        deadline_at=operation.deadline_at,
+    )

@@ -1,0 +1,151 @@
+"""What operations share: origins that are down, cool-downs, pauses, refused credentials.
+
+Job: hold what the store said is in force, learn from each answer, answer "may this operation send now?".
+Must not know: SQL, sockets, when anything is due.
+Source: spec T8, T11, H3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from pollcore.facts import BootMs, Instant, Moment, Operation
+from pollcore.ports import Cooldown, Denial, OriginState, Pause, TurnOutcome
+
+FAULTS_UNTIL_DOWN: Final = 3
+"""T11: so many transport faults in a row, from at least two operations, and the origin counts as down."""
+OPERATIONS_UNTIL_DOWN: Final = 2
+PROBE_GRACE_MS: Final = 5_000
+"""A prober that recorded nothing so long after its answer was due is replaced."""
+PROBE_PAUSE_MS: Final = 5_000
+PROBE_PAUSE_MAX_MS: Final = 60_000
+"""Between two probes: doubled with each fault, up to the maximum."""
+MAX_REMEMBERED: Final = 64
+"""Operations remembered per origin for the two-operations rule."""
+
+
+class Shared:
+    """The store's view of shared waits, kept current by each turn's outcome."""
+
+    def __init__(self) -> None:
+        self._cooldowns: dict[tuple[str, str, str | None], Cooldown] = {}
+        self._origins: dict[tuple[str, str], OriginState] = {}
+        self._denials: dict[tuple[str, str], Denial] = {}
+        self._pauses: tuple[Pause, ...] = ()
+        self._faulted: dict[tuple[str, str], set[str]] = {}
+        self._new_cooldowns: dict[tuple[str, str, str | None], Cooldown] = {}
+        self._new_origins: dict[tuple[str, str], OriginState] = {}
+        self._new_denials: dict[tuple[str, str], Denial] = {}
+
+    # --- from and to the store ----------------------------------------------------------------------------------------
+
+    def learn(self, outcome: TurnOutcome) -> None:
+        """Take over what is in force; what was not written yet stands above it."""
+        self._cooldowns = {(c.provider, c.account, c.credential): c for c in outcome.cooldowns} | self._new_cooldowns
+        self._origins = {(o.origin, o.account): o for o in outcome.origins} | self._new_origins
+        self._denials = {(d.credential, d.origin): d for d in outcome.denials} | self._new_denials
+        self._pauses = outcome.pauses
+
+    def take_new(self) -> tuple[tuple[Cooldown, ...], tuple[OriginState, ...], tuple[Denial, ...]]:
+        """What the next turn must write; kept in force here until the turn's outcome confirms it."""
+        new = (
+            tuple(self._new_cooldowns.values()),
+            tuple(self._new_origins.values()),
+            tuple(self._new_denials.values()),
+        )
+        self._new_cooldowns, self._new_origins, self._new_denials = {}, {}, {}
+        return new
+
+    # --- what an answer taught ----------------------------------------------------------------------------------------
+
+    def cool_down(self, operation: Operation, until: Instant, until_boot: BootMs) -> None:
+        """T8: a 429 or 503 with guidance holds for everyone with the same provider, account and credential."""
+        key = (operation.submitted.provider, operation.submitted.account, operation.credential)
+        known = self._cooldowns.get(key)
+        if known is None or known.until_boot < until_boot:
+            cooldown = Cooldown(provider=key[0], account=key[1], credential=key[2], until=until, until_boot=until_boot)
+            self._cooldowns[key] = self._new_cooldowns[key] = cooldown
+
+    def denied(self, denial: Denial) -> None:
+        """H3: this secret got a 401 from this origin."""
+        key = (denial.credential, denial.origin)
+        self._denials[key] = self._new_denials[key] = denial
+
+    def answered(self, origin: str, account: str) -> None:
+        """The origin answers: what waited for it may go on."""
+        key = (origin, account)
+        self._faulted.pop(key, None)
+        known = self._origins.get(key)
+        if known is not None and (known.faults_in_a_row or known.down_since is not None):
+            state = OriginState(origin=origin, account=account, faults_in_a_row=0, down_since=None)
+            self._origins[key] = self._new_origins[key] = state
+
+    def faulted(self, operation: Operation, origin: str, now: Moment) -> None:
+        """One more transport fault of this origin and account; when it is down, the next probe waits longer."""
+        key = (origin, operation.submitted.account)
+        seen = self._faulted.setdefault(key, set())
+        if len(seen) < MAX_REMEMBERED:
+            seen.add(operation.operation_id)
+        known = self._origins.get(key)
+        faults = (known.faults_in_a_row if known else 0) + 1
+        down = known.down_since if known else None
+        if down is None and faults >= FAULTS_UNTIL_DOWN and len(seen) >= OPERATIONS_UNTIL_DOWN:
+            down = now.wall
+        pause = min(PROBE_PAUSE_MAX_MS, PROBE_PAUSE_MS << min(faults, 16) - min(faults, FAULTS_UNTIL_DOWN))
+        state = OriginState(
+            origin=origin,
+            account=key[1],
+            faults_in_a_row=faults,
+            down_since=down,
+            probe_until_boot=BootMs(now.boot + pause) if down is not None else None,
+        )
+        self._origins[key] = self._new_origins[key] = state
+
+    # --- questions of the loop ----------------------------------------------------------------------------------------
+
+    def cooldown(self, operation: Operation, now: Moment) -> Cooldown | None:
+        """The cool-down that holds for this operation now."""
+        found = self._cooldowns.get((operation.submitted.provider, operation.submitted.account, operation.credential))
+        return found if found is not None and found.until_boot > now.boot else None
+
+    def pause(self, operation: Operation, now: Moment) -> Pause | None:
+        """The pause that holds for this operation now, the longest where several do."""
+        holding: Iterable[Pause] = (
+            p
+            for p in self._pauses
+            if p.provider == operation.submitted.provider
+            and p.account in (None, operation.submitted.account)
+            and p.until > now.wall
+        )
+        return max(holding, key=lambda p: p.until, default=None)
+
+    def denial(self, credential: str, origin: str) -> Denial | None:
+        """The newest refusal of this credential at this origin, for whichever secret it was."""
+        return self._denials.get((credential, origin))
+
+    def may_probe(self, operation: Operation, origin: str, now: Moment) -> bool:
+        """True: the origin is up, or this operation is the one that asks it now."""
+        state = self._origins.get((origin, operation.submitted.account))
+        if state is None or state.down_since is None:
+            return True
+        return state.probe_until_boot is None or state.probe_until_boot <= now.boot
+
+    def is_down(self, operation: Operation, origin: str) -> bool:
+        """The origin counts as down for this operation's account."""
+        state = self._origins.get((origin, operation.submitted.account))
+        return state is not None and state.down_since is not None
+
+    def probing(self, operation: Operation, origin: str, now: Moment, total_ms: int) -> None:
+        """This operation is about to ask the origin that is down; the others wait for it."""
+        key = (origin, operation.submitted.account)
+        state = self._origins[key]
+        probe = OriginState(
+            origin=origin,
+            account=key[1],
+            faults_in_a_row=state.faults_in_a_row,
+            down_since=state.down_since,
+            probe_operation=operation.operation_id,
+            probe_until_boot=BootMs(now.boot + total_ms + PROBE_GRACE_MS),
+        )
+        self._origins[key] = self._new_origins[key] = probe

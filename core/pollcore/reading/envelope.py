@@ -1,0 +1,109 @@
+"""What is kept of an answer so that a mended contract can be tried on it.
+
+Job: Answer -> at most 2 KiB of JSON (status, times, the headers that count, the body or the part that rules read), and
+back. Must not know: sealing, storage. Source: design.md "Records"; spec adopt_contract.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from pollcore.contract.expressions import Keys
+from pollcore.contract.model import Contract
+from pollcore.facts import Answer, Instant
+from pollcore.reading.look import Look
+
+MAX_ENVELOPE: Final = 2_048
+MAX_WHOLE: Final = 1_500
+MAX_TEXT: Final = 400
+KEPT: Final = frozenset({"date", "retry-after", "location", "content-type", "operation-location"})
+"""Headers that reading itself looks at; those that a contract's expressions name are kept beside them."""
+
+
+def pack(look: Look) -> bytes:
+    """At most MAX_ENVELOPE bytes. *whole* says whether nothing was left out."""
+    answer = look.answer
+    headers = {
+        name: value for name, value in look.headers.items() if name in KEPT or name in look.contract.kept_headers
+    }
+    head: dict[str, Any] = {
+        "status": answer.status,
+        "sent_at": answer.sent_at,
+        "answered_at": answer.answered_at,
+        "url_step": look.step.name,
+        "headers": headers,
+    }
+    if look.body_fault is None and look.body is not None and len(answer.body) <= MAX_WHOLE:
+        packed = msgspec.json.encode({**head, "whole": True, "body": msgspec.Raw(answer.body)})
+        if len(packed) <= MAX_ENVELOPE:
+            return packed
+    if look.body_fault is None:
+        whole = look.body is None and not answer.body
+        packed = _encode({**head, "whole": whole, "body": _pruned(look.body, look.contract.prefixes)})
+    else:
+        text = answer.body[:MAX_TEXT].decode("utf-8", "replace")
+        packed = _encode({**head, "whole": len(answer.body) <= MAX_TEXT, "text": text})
+    if len(packed) <= MAX_ENVELOPE:
+        return packed
+    short = {name: value[:64] for name, value in headers.items() if name in ("date", "retry-after")}
+    return _encode({**head, "headers": short, "whole": False, "cut": True})
+
+
+def _encode(value: dict[str, Any]) -> bytes:
+    try:
+        return msgspec.json.encode(value)
+    except (TypeError, ValueError, OverflowError):
+        return msgspec.json.encode({"status": value["status"], "whole": False, "cut": True})
+
+
+def _pruned(body: Any, prefixes: tuple[Keys, ...]) -> Any:
+    """The part of *body* that the contract's expressions can reach."""
+    if not isinstance(body, dict):
+        return body
+    kept: dict[str, Any] = {}
+    for prefix in prefixes:
+        source, target = body, kept
+        keys = prefix[1:]
+        if not keys:
+            return body
+        for n, key in enumerate(keys):
+            if not isinstance(key, str) or key not in source:
+                break
+            last = n == len(keys) - 1 or not isinstance(source[key], dict)
+            if last:
+                target[key] = source[key]
+                break
+            source, target = source[key], target.setdefault(key, {})
+            if target is source:
+                break
+    return kept
+
+
+class Unpacked(msgspec.Struct, frozen=True):
+    """A stored answer. *cut*: too large to be kept; it cannot be read again."""
+
+    answer: Answer
+    step: str
+    whole: bool
+    cut: bool
+
+
+def unpack(envelope: bytes, contract: Contract) -> Unpacked | None:
+    """The answer as kept; None: the bytes are no envelope of ours."""
+    try:
+        found = msgspec.json.decode(envelope)
+        body = b"" if found.get("body") is None else msgspec.json.encode(found["body"])
+        if "text" in found:
+            body = found["text"].encode("utf-8", "replace")
+        answer = Answer(
+            int(found["status"]),
+            tuple((str(name), str(value)) for name, value in found.get("headers", {}).items()),
+            body,
+            Instant(int(found.get("sent_at", 0))),
+            Instant(int(found.get("answered_at", 0))),
+        )
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+    return Unpacked(answer, str(found.get("url_step", "status")), bool(found.get("whole")), bool(found.get("cut")))

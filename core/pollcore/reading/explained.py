@@ -1,0 +1,83 @@
+"""Why an answer reads as it does, and reading a stored answer again.
+
+Job: `provider explain` and adopt_contract. Must not know: screens, stores, decisions.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec.structs import replace
+
+from pollcore.contract.model import Contract
+from pollcore.facts import (
+    Answer,
+    Exchange,
+    HttpFact,
+    Instant,
+    Memory,
+    Moment,
+    Observation,
+    Operation,
+    StopDetail,
+    Verdict,
+)
+from pollcore.reading import envelope
+from pollcore.reading.guidance import guided
+from pollcore.reading.look import Seen
+from pollcore.reading.observe import judge, observed, opened, remember
+
+
+class Explanation(msgspec.Struct, frozen=True, kw_only=True):
+    """*rule*: what decided (`rules[2] "gone"`, `states.waiting`, `HTTP 503`). *read*: (expression, value as text)."""
+
+    rule: str
+    read: tuple[tuple[str, str], ...]
+    body_fault: str | None
+    observation: Observation
+    memory: Memory
+
+
+def explain(contract: Contract, operation: Operation, answer: Answer, now: Moment, url: str = "") -> Explanation:
+    """Read *answer* as a poll of *operation* would, and say why. Nothing is sent or stored."""
+    look = opened(contract, _seen(operation, operation.memory), (_exchange(operation, answer, url),))
+    look.trace = []
+    draft = judge(look)
+    memory = remember(look, draft)
+    observation = observed(look, draft, guided(look), memory)
+    return Explanation(
+        rule=draft.rule,
+        read=tuple(dict.fromkeys(look.trace)),
+        body_fault=look.body_fault,
+        observation=observation,
+        memory=memory,
+    )
+
+
+def reread(contract: Contract, operation: Operation, stored: bytes, now: Moment) -> Observation:
+    """adopt_contract: the stored envelope under *contract*. An envelope that was cut cannot be read again."""
+    kept = envelope.unpack(stored, contract)
+    if kept is None or kept.cut:
+        http = HttpFact(kept.answer.status if kept else 0, now.wall, now.wall)
+        text = "the stored answer was too large to be kept whole" if kept else "the stored answer cannot be read"
+        return Observation(
+            verdict=Verdict.INTEGRATION, http=http, detail=StopDetail.UNREADABLE, explanation=text, envelope=stored
+        )
+    # the memory already counts this answer: it is not a second one in a row
+    memory = replace(operation.memory, in_a_row=max(0, operation.memory.in_a_row - 1))
+    exchange = Exchange(kept.step, operation.submitted.status_url or contract.base_url or "", kept.answer)
+    look = opened(contract, _seen(operation, memory), (exchange,))
+    draft = judge(look)
+    return replace(observed(look, draft, guided(look), remember(look, draft)), envelope=stored)
+
+
+def _seen(operation: Operation, memory: Memory) -> Seen:
+    return Seen(
+        submitted=operation.submitted,
+        started_at=Instant(operation.started_at),
+        memory=memory,
+        provider_expires_at=operation.provider_expires_at,
+    )
+
+
+def _exchange(operation: Operation, answer: Answer, url: str) -> Exchange:
+    return Exchange(operation.memory.step or "status", url, answer)

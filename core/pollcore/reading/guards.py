@@ -1,0 +1,201 @@
+"""When an end counts: result fields, contradictions, identity, the provider's expiry.
+
+Job: spec S4, S5, S6, S10, E5's facts; errors of failed jobs. Must not know: how the state was found, budgets.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+import msgspec
+
+from pollcore.contract.model import Expiry, Required
+from pollcore.contract.origins import absolute, host_of, is_loopback, normalise_origin
+from pollcore.facts import Instant, Refused, ResultPointer, StopDetail, Verdict, clock_time, iso, parse_instant
+from pollcore.reading import times
+from pollcore.reading.draft import Draft
+from pollcore.reading.look import Look, shown
+
+MAX_FIELD: Final = 4_096
+"""Bytes of JSON that a result field may have to be kept in the pointer."""
+
+_UUID: Final = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
+_INTEGER_TEXT: Final = re.compile(r"-?[0-9]{1,19}")
+_TYPES: Final[dict[str, tuple[type, ...]]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "array": (list,),
+    "object": (dict,),
+}
+
+
+def check_success(look: Look, draft: Draft) -> None:
+    """S4. Raises RuleFailed."""
+    success = look.contract.success
+    fields: dict[str, Any] = dict(look.root.get("redirect", {}))
+    missing: str | None = None
+    for field in success.requires:
+        value = look.value(field.path, f"success.requires {field.name}")
+        wrong = _wrong(look, field, value)
+        if wrong is not None and missing is None:
+            missing = f"{field.path.source} {wrong}"
+        if value is not None:
+            _keep(look, fields, field.name, value, resolve=field.format == "url" and wrong is None)
+    for name, path in success.fields:
+        value = look.value(path, f"success.fields {name}")
+        if value is not None:
+            _keep(look, fields, name, value)
+    for one in success.qualifiers:
+        if one.name not in draft.qualifiers and look.holds(one.when, f"success.qualifiers {one.name}"):
+            draft.qualifiers += (one.name,)
+    against = next((part.source for part in success.forbids if look.holds(part, "success.forbids")), None)
+    valid = missing is None and against is None
+    if valid or fields:
+        draft.result = ResultPointer(fields, success.permits, valid, draft.qualifiers)
+    if against is not None:
+        draft.broke(StopDetail.SUCCESS_CONTRADICTED, f"{against} is there beside the success")
+    elif missing is not None:
+        draft.broke(StopDetail.SUCCEEDED_WITHOUT_RESULT, missing)
+
+
+def _keep(look: Look, fields: dict[str, Any], name: str, value: Any, *, resolve: bool = False) -> None:
+    if resolve:
+        value = absolute(look.url, value)
+    try:
+        large = len(msgspec.json.encode(value)) > MAX_FIELD
+    except (TypeError, ValueError, OverflowError):
+        large = True
+    if large:
+        look.notes.append(f"result field {name} left out: larger than {MAX_FIELD} bytes")
+    else:
+        fields[name] = value
+
+
+def _wrong(look: Look, field: Required, value: Any) -> str | None:
+    """What is wrong with a required field, in words; None: nothing."""
+    if value is None or value == "":
+        return "is missing"
+    kind = field.type or ("string" if field.format or field.pattern else None)
+    if kind is not None:
+        bool_where_number = isinstance(value, bool) and kind != "boolean"
+        if bool_where_number or not isinstance(value, _TYPES[kind]):
+            return f"is not of type {kind}"
+    if field.pattern is not None and not field.pattern.matches(value):
+        return "does not match its pattern"
+    if field.format == "url":
+        return _wrong_url(look, value, field.hosts)
+    if field.format == "uuid" and not _UUID.fullmatch(value):
+        return "is no UUID"
+    if field.format == "integer-text" and not _INTEGER_TEXT.fullmatch(value):
+        return "is no integer as text"
+    if field.format == "date-time":
+        try:
+            parse_instant(value)
+        except (ValueError, OverflowError):
+            return "is no date and time with a zone"
+    return None
+
+
+def _wrong_url(look: Look, value: str, hosts: tuple[str, ...]) -> str | None:
+    try:
+        origin = normalise_origin(absolute(look.url, value))
+    except Refused:
+        return "is no URL"
+    if origin.startswith("http://") and not (is_loopback(origin) or look.contract.allow_http):
+        return "is http, not https"
+    if hosts and not host_allowed(host_of(origin), hosts):
+        return f"is on {host_of(origin)}, which the contract does not allow for results"
+    return None
+
+
+def host_allowed(host: str, hosts: tuple[str, ...]) -> bool:
+    """Exact, or below a `*.` entry."""
+    return any(host.endswith(one[1:]) and len(host) > len(one) - 1 if one[0] == "*" else host == one for one in hosts)
+
+
+def check_identity(look: Look, draft: Draft) -> None:
+    """S6, S10: another job's answer is no answer. Raises RuleFailed."""
+    identity, submitted = look.contract.identity, look.seen.submitted
+    for path, ours, what in (
+        (identity.job_id, submitted.job_id, "job"),
+        (identity.account, submitted.account, "account"),
+    ):
+        if path is None:
+            continue
+        theirs = look.value(path, f"identity.{what}")
+        if theirs is None:
+            continue
+        if isinstance(theirs, bool) or not isinstance(theirs, str | int) or str(theirs) != ours:
+            draft.broke(StopDetail.WRONG_JOB, f"the answer is about {what} {shown(theirs)}, asked was {ours}")
+            draft.job_seen = False
+            return
+    attempt = attempt_of(look)
+    memory = look.seen.memory
+    if memory.settling is not None and None not in (attempt, memory.attempt) and attempt != memory.attempt:
+        draft.broke(StopDetail.WRONG_JOB, f"attempt {attempt} after the end of attempt {memory.attempt}")
+
+
+def attempt_of(look: Look) -> str | None:
+    """The attempt counter as compact JSON. Raises RuleFailed."""
+    path = look.contract.identity.attempt
+    value = look.value(path, "identity.attempt") if path is not None else None
+    return None if value is None else shown(value)
+
+
+def read_expiry(look: Look, draft: Draft) -> None:
+    """S5, R30: the earliest expiry of the job that this answer names; unusable ones become notes."""
+    for expiry in look.contract.expiries:
+        try:
+            at = _expires(look, expiry)
+        except ValueError as error:
+            look.notes.append(f"expiry_invalid: {expiry.path.source}: {error}")
+            continue
+        if at is None:
+            continue
+        if expiry.of == "result":
+            look.notes.append(f"result kept until {iso(at)}")
+        elif draft.provider_expires_at is None or at < draft.provider_expires_at:
+            draft.provider_expires_at = at
+    known = draft.provider_expires_at or look.seen.provider_expires_at
+    if draft.verdict is Verdict.WAITING and known is not None and look.answer.answered_at > known:
+        text = f"still waiting at {clock_time(look.answer.answered_at)}, the provider said it expires {iso(known)}"
+        draft.broke(StopDetail.WAITING_PAST_PROVIDER_EXPIRY, text)
+
+
+def _expires(look: Look, expiry: Expiry) -> Instant | None:
+    """Raises RuleFailed, ValueError."""
+    value = look.value(expiry.path, "expiry")
+    if value is None:
+        return None
+    if expiry.unit not in times.SPANS:
+        return times.instant(value, expiry.unit)
+    start: Instant = look.seen.started_at
+    if expiry.anchor is not None:
+        anchor = look.value(expiry.anchor, "expiry.anchor")
+        if anchor is None:
+            return None
+        start = parse_instant(anchor) if isinstance(anchor, str) else _no_anchor()
+    return Instant(start + times.span(value, expiry.unit))
+
+
+def _no_anchor() -> Instant:
+    raise ValueError("its anchor is no date and time")
+
+
+def read_error(look: Look, draft: Draft) -> None:
+    """R33: the provider's own error, kept for people; its absence on a failed job is recorded, no failure of ours."""
+    error = look.contract.error
+    if error.message is None and error.code is None:
+        return
+    code, message = look.text(error.code, "error.code"), look.text(error.message, "error.message")
+    told = ": ".join(part for part in (code, message) if part is not None)
+    retryable = look.text(error.retryable, "error.retryable")
+    if retryable is not None:
+        told += f" (provider says retryable: {retryable})"
+    draft.provider_error = told or None
+    if draft.verdict is Verdict.FAILED and code is None and message is None:
+        draft.error_details_missing = True
+        look.notes.append("error_details_missing")

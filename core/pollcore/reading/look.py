@@ -1,0 +1,153 @@
+"""One answer, opened: the scope that expressions read.
+
+Job: parse the body once, build `{http, body, submitted, seen, steps, step}` as far as the contract needs it, evaluate
+expressions. Must not know: what a value means. Nothing here raises but RuleFailed.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from pollcore.contract.expressions import Expression
+from pollcore.contract.model import Contract, Step
+from pollcore.facts import Answer, Exchange, Instant, Memory, Submitted, iso
+from pollcore.reading import strict_json
+
+MAX_STATE: Final = 512
+MAX_TEXT: Final = 500
+
+
+class RuleFailed(Exception):
+    """An expression raised on this answer; *what* names the rule."""
+
+    def __init__(self, what: str, why: str) -> None:
+        super().__init__(f"{what}: {why}")
+
+
+class Seen(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of the job beside the answer: an operation's part that reading needs."""
+
+    submitted: Submitted
+    started_at: Instant
+    memory: Memory = Memory()
+    provider_expires_at: Instant | None = None
+
+
+class Look:
+    """One opened answer."""
+
+    __slots__ = ("answer", "body", "body_fault", "contract", "headers", "notes", "root", "seen", "step", "trace", "url")
+
+    def __init__(
+        self, contract: Contract, seen: Seen, exchange: Exchange, step: Step, earlier: tuple[Exchange, ...] = ()
+    ) -> None:
+        self.contract = contract
+        self.seen = seen
+        self.step = step
+        self.answer: Answer = exchange.answer
+        self.url = exchange.url
+        self.notes: list[str] = []
+        self.trace: list[tuple[str, str]] | None = None
+        self.headers: dict[str, str] = {}
+        for name, value in exchange.answer.headers:
+            self.headers[name] = f"{self.headers[name]}, {value}" if name in self.headers else value
+        self.body, self.body_fault = _open(contract, step, exchange.answer)
+        self.root: dict[str, Any] = {
+            "http": {"status": exchange.answer.status, "headers": self.headers},
+            "body": self.body,
+            "step": step.name,
+        }
+        needs = contract.needs
+        if "submitted" in needs:
+            self.root["submitted"] = _submitted(seen)
+        if "seen" in needs:
+            self.root["seen"] = _seen(seen.memory)
+        if "steps" in needs:
+            self.root["steps"] = {one.step: _step_scope(contract, one) for one in (*earlier, exchange)}
+
+    def value(self, expression: Expression, what: str) -> Any:
+        """Raises RuleFailed."""
+        try:
+            found = expression.read(self.root)
+        except Exception as error:
+            raise RuleFailed(what, f"{expression.source}: {_why(error)}") from None
+        if self.trace is not None:
+            self.trace.append((expression.source, shown(found)))
+        return found
+
+    def holds(self, expression: Expression, what: str) -> bool:
+        """Raises RuleFailed."""
+        found = self.value(expression, what)
+        return not (found is None or found is False or found == "" or found == [] or found == {})
+
+    def text(self, expression: Expression | None, what: str) -> str | None:
+        """A value as text for people, bounded; None when absent. A failing expression becomes a note."""
+        if expression is None:
+            return None
+        try:
+            found = self.value(expression, what)
+        except RuleFailed as failed:
+            self.notes.append(f"rule_failed: {failed}")
+            return None
+        if found is None or found == "" or found == [] or found == {}:
+            return None
+        return shown(found)[:MAX_TEXT]
+
+
+def shown(value: Any) -> str:
+    """A state as displayed: text as it came, other JSON values as compact JSON."""
+    if type(value) is str:
+        return value if len(value) <= MAX_STATE else f"{value[:MAX_STATE]}…"
+    try:
+        text = msgspec.json.encode(value).decode()
+    except (TypeError, ValueError, OverflowError):
+        return "(a value that JSON does not have)"
+    return text if len(text) <= MAX_STATE else f"{text[:MAX_STATE]}…"
+
+
+def _open(contract: Contract, step: Step, answer: Answer) -> tuple[Any, str | None]:
+    """(body, None) or (None, why it is unreadable)."""
+    how = contract.table.body_format
+    if how == "none" or step.request.method == "HEAD":
+        return None, None
+    body = answer.body
+    if contract.table.empty_body == "absent" and not body.strip():
+        return None, None
+    try:
+        return strict_json.decode(body), None
+    except strict_json.Unreadable as error:
+        return None, None if how == "any" else str(error)
+
+
+def _why(error: Exception) -> str:
+    return " ".join(str(error).split())[:200] or type(error).__name__
+
+
+def _submitted(seen: Seen) -> dict[str, Any]:
+    given = seen.submitted
+    return {
+        "job_id": given.job_id,
+        "account": given.account,
+        "params": given.params,
+        "expected_states": list(given.expected_states),
+        "started_at": iso(seen.started_at),
+    }
+
+
+def _seen(memory: Memory) -> dict[str, Any]:
+    return {
+        **memory.values,
+        "polls": memory.polls,
+        "state": memory.last_state,
+        "in_a_row": memory.in_a_row,
+        "first_seen_at": iso(memory.first_seen_at) if memory.first_seen_at is not None else None,
+        "cancel_sent": memory.cancel_sent_at is not None,
+        "attempt": memory.attempt,
+    }
+
+
+def _step_scope(contract: Contract, one: Exchange) -> dict[str, Any]:
+    step = next((step for step in contract.steps if step.name == one.step), contract.steps[0])
+    return {"http": {"status": one.answer.status}, "body": _open(contract, step, one.answer)[0]}

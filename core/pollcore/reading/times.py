@@ -1,0 +1,157 @@
+"""Times that providers write, as ms.
+
+Job: HTTP dates in their three forms, ISO times with a zone, Unix times, spans; exact about what they refuse.
+Must not know: contracts, what a time is used for. Source: spec T3, T4; RFC 9110 sections 5.6.7 and 10.2.3;
+reliability section 10.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any, Final
+
+from pollcore.contract.model import Unit
+from pollcore.facts import EARLIEST, LATEST, SECOND, Instant, from_datetime, parse_instant
+
+_MONTHS: Final = {name: n for n, name in enumerate("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)}
+_DAYS: Final = "Mon|Tue|Wed|Thu|Fri|Sat|Sun"
+_LONG_DAYS: Final = "Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday"
+_MONTH: Final = "|".join(_MONTHS)
+_CLOCK: Final = r"(?P<h>[0-9]{2}):(?P<m>[0-9]{2}):(?P<s>[0-9]{2})"
+_FORMS: Final = (
+    re.compile(rf"(?:{_DAYS}), (?P<day>[0-9]{{2}}) (?P<month>{_MONTH}) (?P<year>[0-9]{{4}}) {_CLOCK} GMT"),
+    re.compile(rf"(?:{_LONG_DAYS}), (?P<day>[0-9]{{2}})-(?P<month>{_MONTH})-(?P<year>[0-9]{{2}}) {_CLOCK} GMT"),
+    re.compile(rf"(?:{_DAYS}) (?P<month>{_MONTH}) (?P<day>[ 0-9][0-9]) {_CLOCK} (?P<year>[0-9]{{4}})"),
+)
+_SECONDS: Final = re.compile(r"[0-9]{1,9}")
+_DECIMAL: Final = re.compile(r"[0-9]{1,9}\.[0-9]{1,9}")
+_NUMBER_TEXT: Final = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,9})?")
+_LOOKS_NEGATIVE: Final = re.compile(r"-[0-9]+(?:\.[0-9]+)?")
+
+_IN_MS: Final = {
+    Unit.MILLISECONDS: 1,
+    Unit.SECONDS: SECOND,
+    Unit.MINUTES: 60 * SECOND,
+    Unit.UNIX_SECONDS: SECOND,
+    Unit.UNIX_MILLISECONDS: 1,
+}
+SPANS: Final = frozenset({Unit.MILLISECONDS, Unit.SECONDS, Unit.MINUTES})
+MAX_SPAN_MS: Final = 10**14
+
+
+@lru_cache(maxsize=512)
+def http_date(text: str) -> Instant:
+    """One of the three forms, all taken as GMT; a leap second counts as the second after 59.
+
+    Raises:
+        ValueError: none of the three forms, no such day, or outside 2000-2100.
+    """
+    for form in _FORMS:
+        found = form.fullmatch(text)
+        if found is not None:
+            break
+    else:
+        raise ValueError("not a date in one of the three HTTP forms")
+    year, second = int(found["year"]), int(found["s"])
+    if len(found["year"]) == 2:
+        year += 2000
+    if second > 60:
+        raise ValueError("no such time of day")
+    try:
+        moment = datetime(
+            year,
+            _MONTHS[found["month"]],
+            int(found["day"]),
+            int(found["h"]),
+            int(found["m"]),
+            min(second, 59),
+            tzinfo=UTC,
+        )
+    except ValueError:
+        raise ValueError("no such day or time") from None
+    return Instant(from_datetime(moment) + (SECOND if second == 60 else 0))
+
+
+def retry_after_span(text: str) -> int | None:
+    """ms of a `Retry-After` in seconds (plain decimals rounded up to whole seconds); None: not a number."""
+    if _SECONDS.fullmatch(text):
+        return int(text) * SECOND
+    if _DECIMAL.fullmatch(text):
+        return math.ceil(float(text)) * SECOND
+    return None
+
+
+def is_negative(text: str) -> bool:
+    """Whether *text* is a plain negative number."""
+    return _LOOKS_NEGATIVE.fullmatch(text) is not None
+
+
+def number(value: Any) -> float | int:
+    """A JSON number, or a text that is a plain decimal.
+
+    Raises:
+        ValueError: anything else; booleans are no numbers.
+    """
+    if isinstance(value, str) and _NUMBER_TEXT.fullmatch(value):
+        return float(value) if "." in value else int(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError("not a number")
+    if not math.isfinite(value):
+        raise ValueError("not finite")
+    return value
+
+
+def span(value: Any, unit: Unit) -> int:
+    """ms of a span in *unit*, rounded up.
+
+    Raises:
+        ValueError: not a number, negative, or absurdly long.
+    """
+    count = number(value)
+    if count < 0:
+        raise ValueError("negative")
+    ms = math.ceil(count * _IN_MS[unit])
+    if ms > MAX_SPAN_MS:
+        raise ValueError("absurdly long")
+    return ms
+
+
+def instant(value: Any, unit: Unit) -> Instant:
+    """A point in time in *unit* (never a span).
+
+    Raises:
+        ValueError: not of that form, without a time zone, or outside 2000-2100.
+    """
+    if unit in (Unit.ISO, Unit.HTTP_DATE):
+        if not isinstance(value, str) or len(value) > 64:
+            raise ValueError("not a date and time")
+        if unit is Unit.HTTP_DATE:
+            return http_date(value.strip(" \t"))
+        return _iso(value)
+    ms = math.ceil(number(value) * _IN_MS[unit])
+    if not EARLIEST <= ms <= LATEST:
+        raise ValueError("time outside 2000-2100")
+    return Instant(ms)
+
+
+_ZONED: Final = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]{1,12})?)?(Z|z|[+-][0-9]{2}:?[0-9]{2})?"
+)
+
+
+def _iso(text: str) -> Instant:
+    found = _ZONED.fullmatch(text)
+    if found is None:
+        raise ValueError("not an ISO 8601 date and time")
+    if found[1] is None:
+        raise ValueError("time without a zone")
+    # fromisoformat takes three or six digits of a second at most
+    plain = re.sub(r"[.,]([0-9]{1,12})", lambda part: f".{part[1][:6].ljust(6, '0')}", text.upper().replace(" ", "T"))
+    try:
+        return parse_instant(plain)
+    except (ValueError, OverflowError) as error:
+        outside = "2000" in str(error) or isinstance(error, OverflowError)
+        raise ValueError("time outside 2000-2100" if outside else "no such day or time") from None

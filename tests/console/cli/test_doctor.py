@@ -1,0 +1,99 @@
+"""`doctor`: one fault hides no other, and what is wrong comes with the way to mend it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.console.cli.conftest import FakeCore, Outcome
+
+from pollcore.facts import CredentialUnavailable, StoreUnusable
+
+Call = Callable[..., Outcome]
+
+
+@pytest.fixture
+def home(tmp_path: Path, core: FakeCore) -> Path:
+    """A home with a core that tells two facts."""
+    folder = tmp_path / "home"
+    folder.mkdir(mode=0o700)
+
+    async def facts() -> dict[str, Any]:
+        return {"sqlite": "3.53.0", "odd": {"state": "wrong", "text": "locked", "mend": "unlock it"}}
+
+    core.facts = facts  # type: ignore[attr-defined]
+    return folder
+
+
+def findings(done: Outcome) -> dict[str, dict[str, Any]]:
+    return {finding["name"]: finding for finding in done.json["findings"]}
+
+
+@pytest.mark.rule("K2", "G5", "O8")
+def test_facts_of_the_core_judgements_and_heartbeats_are_told(home: Path, core: FakeCore, call: Call) -> None:
+    done = call("doctor", "--home", str(home), "--json")
+    found = findings(done)
+    assert done.code == 1
+    assert (found["odd"]["state"], found["odd"]["mend"]) == ("wrong", "unlock it")
+    assert found["keyring"]["text"] == "tests.Backend"
+    assert found["sqlite"]["text"] == "3.53.0"
+    assert "no core has run" in found["core"]["text"]
+    assert "advisory" in found["gate"]["text"]
+    core.store.beat(age_ms=4_000)
+    assert "last heartbeat" in findings(call("doctor", "--home", str(home), "--json"))["core"]["text"]
+
+
+@pytest.mark.rule("H2")
+def test_an_instance_without_tls_is_named(home: Path, call: Call) -> None:
+    (home / "config.toml").write_text(
+        '[providers.lab]\ncontract = "x"\nbase_url = "http://lab.example"\nallow_http = true\n'
+    )
+    assert "http://lab.example" in findings(call("doctor", "--home", str(home), "--json"))["provider lab"]["text"]
+
+
+def test_a_broken_setting_hides_no_other_finding(home: Path, call: Call) -> None:
+    (home / "config.toml").write_text("[ceiling]\n")
+    found = findings(call("doctor", "--home", str(home), "--json"))
+    assert "did you mean ceilings?" in found["settings"]["text"]
+    assert found["sqlite"]["state"] == "ok"
+
+
+def test_a_store_that_cannot_be_opened_hides_no_other_finding(
+    home: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any, **__: Any) -> Any:
+        raise StoreUnusable("disk full: free some room")
+
+    monkeypatch.setattr("pollconsole.bridge.with_core", fail)
+    done = call("doctor", "--home", str(home))
+    assert done.code == 1
+    assert "x store: disk full" in done.out
+    assert "+ home:" in done.out
+
+
+@pytest.mark.rule("K1")
+def test_files_that_others_can_read_are_named_with_the_command_that_mends_them(home: Path, call: Call) -> None:
+    key = home / "reading.key"
+    key.write_text("x")
+    key.chmod(0o644)
+    found = findings(call("doctor", "--home", str(home), "--json"))["reading.key"]
+    assert (found["state"], found["mend"]) == ("wrong", f"chmod 600 {key}")
+
+
+def test_a_home_that_does_not_exist_is_not_made(tmp_path: Path, call: Call) -> None:
+    done = call("doctor", "--home", str(tmp_path / "none"))
+    assert "does not exist yet" in done.out
+    assert not os.path.lexists(tmp_path / "none")
+
+
+@pytest.mark.rule("K2")
+def test_a_keyring_that_cannot_be_used_is_wrong_and_names_the_way_out(home: Path, core: FakeCore, call: Call) -> None:
+    def fail() -> str:
+        raise CredentialUnavailable("no keyring: start a Secret Service", "keyring_absent")
+
+    core.vault.describe = fail
+    found = findings(call("doctor", "--home", str(home), "--json"))["keyring"]
+    assert (found["state"], found["text"]) == ("wrong", "no keyring: start a Secret Service")

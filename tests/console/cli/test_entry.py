@@ -1,0 +1,326 @@
+"""The way in: usage errors, JSON errors, crashes, secrets, the environment; in this process."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import stat
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from pollconsole import bridge
+from pollconsole.cli import credential, entry, out
+from pollconsole.cli.root import COMMANDS, root
+from pollcore.facts import CredentialUnavailable, NotFound, Refused, Stale, StoreUnusable
+
+CANARY = "canary-5f2c9e-secret"
+
+
+@pytest.fixture
+def no_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every command that reaches the core is told that it is not there."""
+
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise StoreUnusable("no core in this test")
+
+    monkeypatch.setattr(bridge, "with_core", refuse)
+
+
+def failing(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    def fail(*_: Any, **__: Any) -> Any:
+        raise error
+
+    monkeypatch.setattr(bridge, "with_core", fail)
+
+
+@pytest.mark.parametrize("place", [["--json", "show", "op-1"], ["show", "--json", "op-1"], ["show", "op-1", "--json"]])
+def test_json_may_stand_before_and_after_the_command(
+    place: list[str], no_core: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert entry.run(place) == 1
+    assert json.loads(capsys.readouterr().out) == {
+        "error": {"code": "store_unusable", "message": "no core in this test"}
+    }
+
+
+@pytest.mark.parametrize(
+    "place", [["--home", "H", "show", "op"], ["show", "op", "--home", "H"], ["audit", "--home", "H", "show"]]
+)
+def test_the_home_may_stand_before_and_after_the_command(place: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    homes = []
+
+    def note(home: Path | None, *_: Any, **__: Any) -> Any:
+        homes.append(home)
+        raise Refused("enough")
+
+    monkeypatch.setattr(bridge, "with_core", note)
+    assert entry.run(place) == 2
+    assert homes == [Path("H")]
+
+
+@pytest.mark.parametrize(
+    ("error", "exit_code", "code"),
+    [
+        (Refused("over the ceiling", code="over_limit", limit=12), 2, "over_limit"),
+        (NotFound("no operation"), 2, "not_found"),
+        (Stale("moved"), 2, "stale"),
+        (StoreUnusable("disk full"), 1, "store_unusable"),
+        (CredentialUnavailable("locked", "keyring_locked"), 1, "credential_unavailable"),
+    ],
+)
+def test_errors_of_the_core_have_their_code_and_exit(
+    error: Exception, exit_code: int, code: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    failing(monkeypatch, error)
+    assert entry.run(["list", "--json"]) == exit_code
+    captured = capsys.readouterr()
+    told = json.loads(captured.out)["error"]
+    assert (told["code"], told["message"]) == (code, str(error))
+    assert captured.err.startswith(f"pollconsole: {error}")
+
+
+@pytest.mark.parametrize(
+    ("argv", "says"),
+    [
+        (["shwo"], "Did you mean 'show'?"),
+        (["audit", "shw"], "Did you mean 'show'?"),
+        (["submit", "--provdier", "x"], "--provider"),
+        (["show"], "Missing argument"),
+        (["submit"], "--provider NAME"),
+        (["submit", "--provider", "a"], "--job-id ID"),
+        (["submit", "--provider", "a", "--job-id", "j", "--param", "x"], "has no '='"),
+        (["submit", "--provider", "a", "--job-id", "j", "--param", "x=1", "--param", "x=2"], "twice"),
+        (["submit", "--provider", "a", "--job-id", "j", "--deadline", "soon"], "--deadline"),
+        (["submit", "--provider", "a", "--job-id", "j", "--max-requests", "0"], "0 is below 1"),
+        (["submit", "--file", "-", "--from-response", "-"], "both want standard input"),
+        (["submit", "--file", "/nonexistent/f"], "cannot be read"),
+        (["wait", "op", "--timeout", "-5m"], "not a span"),
+        (["list", "--status", "odd"], "'waiting'"),
+        (["pause", "--provider", "p", "--until", "2020-01-01T00:00:00"], "time without a zone"),
+        (["close", "op"], "--because"),
+        (["audit", "verify"], "not in this version"),
+        (["audit", "export", "f"], "not in this version"),
+        (["credential", "set", "é", "--origin", "https://x", "--kind", "bearer"], "1-64 letters"),
+        (["credential", "set", "k", "--origin", "https://x", "--kind", "token"], "header:NAME"),
+        (["credential", "mode", "k", "always"], "per_call"),
+        (["--json"], "no --json"),
+        (["--read-only", "list"], "belongs to the console"),
+        (["demo", "--home", "x"], "leave --home out"),
+    ],
+)
+def test_wrong_input_ends_with_two_and_words_that_help(
+    argv: list[str], says: str, no_core: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert entry.run(argv) == 2
+    captured = capsys.readouterr()
+    assert says in captured.err
+    assert "Traceback" not in captured.err
+
+
+def every_command() -> list[list[str]]:
+    context = click.Context(root)
+    found = []
+    for name in COMMANDS:
+        command = root.get_command(context, name)
+        assert command is not None
+        inner = command.list_commands(context) if isinstance(command, click.Group) else [None]
+        found += [[name] if sub is None else [name, sub] for sub in inner]
+    return found
+
+
+@pytest.mark.parametrize("argv", every_command(), ids=" ".join)
+def test_every_command_has_help_with_an_example_and_the_common_options(
+    argv: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert entry.run([*argv, "--help"]) == 0
+    text = capsys.readouterr().out
+    assert "--home DIR" in text
+    assert "--json" in text
+    assert "Examples:" in text
+    assert f"pollconsole {' '.join(argv)}" in text.partition("Examples:")[2]
+
+
+@pytest.mark.rule("G5")
+def test_no_command_grants_or_approves() -> None:
+    granting = {
+        "approve",
+        "grant",
+        "extend",
+        "approve-once",
+        "approve-session",
+        "resubmit",
+        "adopt-contract",
+        "check-once",
+    }
+    assert not granting & {word for argv in every_command() for word in argv}
+
+
+def test_a_crash_is_one_line_with_a_reference_and_a_private_trace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: Any, **__: Any) -> Any:
+        token = CANARY  # a local variable that must stay out of every trace
+        raise KeyError(f"message with {token}\x1b[31m")
+
+    monkeypatch.setattr(bridge, "with_core", fail)
+    assert entry.run(["--home", str(tmp_path), "list", "--json"]) == 1
+    captured = capsys.readouterr()
+    reference = json.loads(captured.out)["error"]["reference"]
+    (trace,) = tmp_path.iterdir()
+    assert trace.name == f"crash-{reference}.txt"
+    assert stat.S_IMODE(trace.stat().st_mode) == 0o600
+    text = trace.read_text()
+    assert "in fail" in text
+    assert "KeyError" in text
+    assert captured.err.count("\n") == 1
+    for place in (captured.out, captured.err, text.replace('f"message with {token}', "")):
+        assert CANARY not in place
+
+
+def test_a_crash_without_a_home_to_write_to_is_still_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    failing(monkeypatch, RuntimeError("x"))
+    assert entry.run(["--home", "/dev/null/none", "list"]) == 1
+    assert "could not be written" in capsys.readouterr().err
+
+
+def test_variables_that_press_keys_are_named_when_taken_away(no_core: None, capsys: pytest.CaptureFixture[str]) -> None:
+    entry.run(["list"], scrubbed=("TEXTUAL_PRESS",))
+    assert "ignored: TEXTUAL_PRESS" in capsys.readouterr().err
+
+
+@pytest.mark.rule("G4")
+@example("\x7f\x1b\x9b\u2028\ud800")
+@given(st.text())
+def test_json_of_any_text_is_printable_ascii_and_reads_back(text: str) -> None:
+    stream = io.StringIO()
+    real, sys.stdout = sys.stdout, stream
+    try:
+        out.document({"x": text})
+    finally:
+        sys.stdout = real
+    printed = stream.getvalue()
+    assert all(" " <= c <= "~" or c == "\n" for c in printed)
+    assert json.loads(printed) == {"x": text}
+
+
+@pytest.mark.rule("G4")
+@example("\x7f\x1b\x9b\u2028\ud800")
+@given(st.text())
+def test_text_and_notes_carry_no_control_character(text: str) -> None:
+    streams = io.StringIO(), io.StringIO()
+    real = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = streams
+    try:
+        out.text(text)
+        out.note(text)
+    finally:
+        sys.stdout, sys.stderr = real
+    for stream in streams:
+        assert all(c.isprintable() or c == "\n" for c in stream.getvalue() if not c.isspace())
+        assert not {"\x1b", "\r", "\x9b", "\x00", "\x7f", "\u202e", "\u2028"} & set(stream.getvalue())
+
+
+def stdin(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+
+
+@pytest.mark.rule("K1")
+def test_a_secret_comes_from_stdin_without_its_line_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    for data in (CANARY.encode(), CANARY.encode() + b"\n", CANARY.encode() + b"\r\n"):
+        stdin(monkeypatch, data)
+        assert credential.read_secret().reveal() == CANARY
+    stdin(monkeypatch, b"one\ntwo\n")
+    assert credential.read_secret(2).reveal() == "one\ntwo"
+
+
+@pytest.mark.rule("K1")
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\n",
+        b"a\nb\n",
+        CANARY.encode() + b"\xff",
+        CANARY.encode() + b"\x1b",
+        b" " + CANARY.encode(),
+        CANARY.encode() * 60,
+    ],
+)
+def test_an_unusable_secret_is_refused_without_a_word_of_it(
+    data: bytes, monkeypatch: pytest.MonkeyPatch, no_core: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stdin(monkeypatch, data)
+    argv = ["credential", "set", "k", "--origin", "https://x.example", "--kind", "bearer", "--json"]
+    assert entry.run(argv) == 2
+    captured = capsys.readouterr()
+    assert CANARY[:8] not in captured.out + captured.err
+
+
+@pytest.mark.rule("K1")
+def test_no_option_takes_a_secret_and_no_variable_is_read() -> None:
+    words = ("secret", "token", "password", "value")
+    for argv in every_command():
+        command = root.get_command(click.Context(root), argv[0])
+        if len(argv) == 2:
+            assert isinstance(command, click.Group)
+            command = command.get_command(click.Context(command), argv[1])
+        assert command is not None
+        for param in command.params:
+            assert not param.envvar
+            assert not [word for word in words if any(word in opt for opt in param.opts)]
+
+
+#: Everything but what takes the terminal, the network or this machine's keyring.
+_SUBMIT = root.get_command(click.Context(root), "submit")
+assert _SUBMIT is not None
+SUBMIT_FLAGS = tuple(option.opts[0] for option in _SUBMIT.params)
+HOSTILE = st.sampled_from(
+    [
+        *("\x1bP$qm\x1b\\", "\x1b[c", "\x9b2J", "\u202eecnac", "done\u200b", "a" * 70_000, "\x00", "\udcff", "\r"),
+        *("[@click=app.quit]x", "[/foo]", "%s %n {0} {{7*7}}", "\n" * 10_000, '"; DROP', "=cmd|", "../../x", "CON"),
+        *("-", "--", "0", "-1", "1e400", "nan", "٤", "10" * 3_000),
+    ]
+)
+
+
+@pytest.mark.rule("B1", "S7")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(flags=st.lists(st.tuples(st.sampled_from(SUBMIT_FLAGS), HOSTILE | st.text(max_size=20)), max_size=6))
+def test_hostile_flags_never_break_submit(
+    flags: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    failing(monkeypatch, Refused("reached the core"))
+    stdin(monkeypatch, b"{}")
+    code = entry.run(["submit", *(part for pair in flags for part in pair)])
+    captured = capsys.readouterr()
+    assert code in (0, 2)
+    assert "Traceback" not in captured.err
+    for line in (captured.out + captured.err).split("\n"):
+        assert line.isprintable() or not line.isascii() or not line
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(
+    argv=st.lists(
+        st.sampled_from([w for a in every_command() for w in a if w != "demo"]) | HOSTILE | st.text(max_size=12),
+        max_size=6,
+    )
+)
+def test_any_arguments_end_with_a_known_code(
+    argv: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    failing(monkeypatch, StoreUnusable("no core"))
+    stdin(monkeypatch, b"")
+    monkeypatch.setattr("pollconsole.cli.doctor.opened", lambda *_: [])
+    code = entry.run(["--home", os.devnull + "/none", *argv])
+    assert code in (0, 1, 2)
+    assert "a fault of ours" not in capsys.readouterr().err

@@ -1,0 +1,112 @@
+"""`run` as a process: signals end it cleanly, its report is the one document, trouble with the store is told once."""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+LIMIT_S = 60.0
+
+#: The real command over a core whose controller only waits to be stopped.
+PROGRAM = """
+import asyncio, sys
+import msgspec
+from pollconsole import bridge
+from pollconsole.cli.entry import run
+
+class Report(msgspec.Struct):
+    turns: int = 3
+
+class Controller:
+    health = "disk full" if "sick" in sys.argv else None
+    async def run(self, stop, *, until_idle, for_ms):
+        if until_idle or for_ms:
+            assert (until_idle, for_ms) == (True, 600_000)
+            return Report()
+        while "sick" in sys.argv and self.health:
+            await asyncio.sleep(1.2)
+            self.health = None
+        print("READY", file=sys.stderr, flush=True)
+        await stop.wait()
+        return Report()
+
+class Core:
+    def controller(self):
+        return Controller()
+
+def with_core(home, job, *, kind, tell):
+    assert kind == "run"
+    async def body():
+        return await job(Core())
+    return asyncio.run(body())
+
+bridge.with_core = with_core
+raise SystemExit(run([a for a in sys.argv[1:] if a != "sick"]))
+"""
+
+
+def start(*argv: str) -> subprocess.Popen[bytes]:
+    paths = os.pathsep.join((str(ROOT / "core"), str(ROOT / "console")))
+    return subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, *argv],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": paths},
+    )
+
+
+def read_until(process: subprocess.Popen[bytes], word: bytes) -> bytes:
+    """What stderr says until *word* comes, at most LIMIT_S."""
+    assert process.stderr is not None
+    seen, end = b"", time.monotonic() + LIMIT_S
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stderr, selectors.EVENT_READ)
+        while word not in seen:
+            assert time.monotonic() < end, seen
+            if selector.select(1.0):
+                chunk = os.read(process.stderr.fileno(), 4096)
+                assert chunk, seen
+                seen += chunk
+    return seen
+
+
+@pytest.mark.rule("V3")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP], ids=lambda s: s.name)
+def test_a_signal_ends_the_run_cleanly_with_its_report(number: signal.Signals, tmp_path: Path) -> None:
+    process = start("run", "--json", "--home", str(tmp_path))
+    try:
+        read_until(process, b"READY")
+        process.send_signal(number)
+        out, err = process.communicate(timeout=LIMIT_S)
+    finally:
+        process.kill()
+        process.wait(LIMIT_S)
+    assert process.returncode == 0
+    assert json.loads(out) == {"run": {"turns": 3}}
+    assert number.name.encode() in err
+
+
+def test_until_idle_and_for_reach_the_core(tmp_path: Path) -> None:
+    process = start("run", "--until-idle", "--for", "10m", "--home", str(tmp_path))
+    out, _ = process.communicate(timeout=LIMIT_S)
+    assert (process.returncode, out) == (0, b"turns 3\n")
+
+
+@pytest.mark.rule("O6")
+def test_a_store_that_cannot_commit_is_told_and_its_recovery_too(tmp_path: Path) -> None:
+    process = start("sick", "run", "--home", str(tmp_path))
+    try:
+        seen = read_until(process, b"polling goes on")
+    finally:
+        process.kill()
+        process.communicate(timeout=LIMIT_S)
+    assert b"nothing is sent: disk full" in seen

@@ -1,0 +1,130 @@
+"""The guard inside tmux: its server answers the fence, and what it types or pastes for others decides nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = [
+    pytest.mark.rule("G3"),
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed: its send-keys set cannot run"),
+]
+
+EXAMPLE = Path(__file__).parent.parent / "guard_example.py"
+LIMIT = 15.0
+
+
+class Pane:
+    """The example app in a tmux server of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.socket = folder / "tmux"
+        self.outcome = folder / "outcome"
+        self.tmux("-f", "/dev/null", "new-session", "-d", "-x", "120", "-y", "40", sys.executable, str(EXAMPLE), str(self.outcome))
+        self.until(lambda: "A opens" in self.text())
+
+    def tmux(self, *arguments: str) -> str:
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("TMUX")}
+        command = ["tmux", "-S", str(self.socket), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, env=environment, check=True)
+        return done.stdout
+
+    def text(self) -> str:
+        return self.tmux("capture-pane", "-p")
+
+    def keys(self, *keys: str) -> None:
+        self.tmux("send-keys", *keys)
+
+    def until(self, condition: Callable[[], bool]) -> None:
+        end = time.monotonic() + LIMIT
+        while not condition():
+            assert time.monotonic() < end, self.text()
+            time.sleep(0.05)
+
+    def armed(self, step: int = 1) -> str:
+        prompt = "press one of" if step == 1 else "to confirm"
+        self.until(lambda: "ARMED" in (text := self.text()) and prompt in text)
+        return self.text()
+
+    def decided(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.outcome.read_text().splitlines()] if self.outcome.exists() else []
+
+    def stay(self, seconds: float) -> None:
+        """Nothing may be decided for so long."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            assert self.decided() == []
+            time.sleep(0.05)
+
+
+@pytest.fixture
+def pane(tmp_path: Path) -> Iterator[Pane]:
+    one = Pane(tmp_path)
+    yield one
+    subprocess.run(["tmux", "-S", str(one.socket), "kill-server"], capture_output=True, timeout=LIMIT, check=False)
+
+
+def test_an_honest_operator_decides_inside_tmux_by_its_own_answer(pane: Pane) -> None:
+    pane.keys("A")
+    pane.armed()
+    pane.keys("1")
+    letter = re.search(r"press (\w) to confirm", pane.armed(2))
+    assert letter is not None
+    pane.keys(letter[1])
+    pane.until(lambda: bool(pane.decided()))
+    record = pane.decided()[0]
+    assert all(step["fence_ms"] is not None for step in record["steps"])
+    assert "tmux" in record["terminal"]
+
+
+def test_keys_sent_with_the_one_that_opens_decide_nothing(pane: Pane) -> None:
+    pane.keys("A", "2", "2")
+    pane.stay(1.5)
+
+
+def test_a_line_sent_at_once_decides_nothing(pane: Pane) -> None:
+    pane.keys("A")
+    pane.armed()
+    pane.keys("2", "Enter")
+    pane.armed()
+    pane.keys("-l", "yes please 2")
+    pane.stay(1.2)
+
+
+def test_a_pasted_buffer_decides_nothing_bracketed_or_not(pane: Pane) -> None:
+    pane.tmux("set-buffer", "yes please 2")
+    pane.keys("A")
+    for arguments in (["paste-buffer", "-p"], ["paste-buffer"]):
+        pane.armed()
+        pane.tmux(*arguments)
+        pane.stay(0.6)
+
+
+def test_a_key_held_for_two_seconds_decides_nothing(pane: Pane) -> None:
+    pane.keys("A")
+    pane.armed()
+    for _ in range(50):
+        pane.keys("2")
+        time.sleep(0.03)
+    pane.stay(0.6)
+
+
+def test_one_digit_sent_again_and_again_decides_nothing(pane: Pane) -> None:
+    pane.keys("A")
+    for _ in range(3):
+        pane.armed()
+        pane.keys("1")
+        pane.armed(2)
+        pane.keys("1")
+        pane.stay(0.5)

@@ -1,0 +1,274 @@
+"""A core without disk and network for screen tests: real cards and choices over records held in memory.
+
+What decisions do is proved over a real core elsewhere; here it is enough that a decision arrives, once, with its proof.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any
+
+import msgspec
+from tests.console.seed import MOMENT, Seeded
+
+from pollconsole.safe import safe
+from pollcore import escalation
+from pollcore.card import Card, card, digest
+from pollcore.facts import (
+    MINUTE,
+    AuditEvent,
+    BootMs,
+    Cancel,
+    Choice,
+    Confirm,
+    Escalation,
+    EventName,
+    ExtendSize,
+    Instant,
+    Moment,
+    NotFound,
+    Operation,
+    Operator,
+    Policy,
+    Refused,
+    Stale,
+    Status,
+    StopReason,
+)
+from pollcore.ports import Filter, Worker
+
+POLICY = Policy(
+    extend=(ExtendSize(15, 4), ExtendSize(60, 10)),
+    cancel=Cancel(
+        "The provider stops the export and deletes what was written so far.", Confirm(5, 3), best_effort=True
+    ),
+)
+OPERATOR = Operator("ana", "ops1", "/dev/pts/4")
+
+
+class FakeClock:
+    """Stands still until it is moved."""
+
+    def __init__(self, moment: Moment = MOMENT) -> None:
+        self.moment = moment
+
+    def now(self) -> Moment:
+        return self.moment
+
+    def forward(self, ms: int) -> None:
+        self.moment = self.moment.after(ms)
+
+
+class FakeShown(msgspec.Struct, frozen=True):
+    """As `actions.card` gives it."""
+
+    card: Card
+    question: Escalation
+    operation: Operation
+    choices: tuple[Choice, ...]
+    digest: str
+
+
+class FakeStore:
+    """Records in dictionaries; every write raises the change number."""
+
+    def __init__(self, seeded: Iterable[Seeded]) -> None:
+        self.lock = threading.Lock()
+        self.rows: dict[str, Operation] = {}
+        self.open: dict[str, Escalation] = {}
+        self.told: dict[str, list[AuditEvent]] = {}
+        self.beats: list[Worker] = []
+        self.number = 0
+        for each in seeded:
+            self.put(each.operation, each.question, each.events)
+
+    def put(
+        self,
+        row: Operation,
+        question: Escalation | None = None,
+        events: Sequence[AuditEvent] = (),
+        *,
+        ask: bool = False,
+    ) -> Operation:
+        """Write a row; *question* None closes none unless *ask*."""
+        with self.lock:
+            self.number += 1
+            row = msgspec.structs.replace(row, change=self.number)
+            self.rows[row.operation_id] = row
+            if question is not None:
+                self.open[row.operation_id] = question
+            elif ask:
+                self.open.pop(row.operation_id, None)
+            self.told.setdefault(row.operation_id, []).extend(events)
+        return row
+
+    async def operation(self, operation_id: str) -> Operation | None:
+        return self.rows.get(operation_id)
+
+    async def operations(self, wanted: Filter) -> Sequence[Operation]:
+        with self.lock:
+            rows = sorted(self.rows.values(), key=lambda row: -row.change)
+        return [
+            row
+            for row in rows
+            if (not wanted.statuses or row.status in wanted.statuses) and row.change > (wanted.changed_since or 0)
+        ][: wanted.limit]
+
+    async def questions(self, operation_id: str | None = None, *, open_only: bool = True) -> Sequence[Escalation]:
+        with self.lock:
+            return [q for key, q in self.open.items() if operation_id in (None, key)]
+
+    async def events(
+        self, operation_id: str | None = None, *, after: int = 0, limit: int = 10_000
+    ) -> Sequence[tuple[int, AuditEvent]]:
+        told = self.told.get(operation_id or "", [])
+        return [(n, event) for n, event in enumerate(told, 1) if n > after][:limit]
+
+    async def workers(self) -> Sequence[Worker]:
+        return list(self.beats)
+
+    async def change(self) -> int:
+        return self.number
+
+    async def wait_for_change(self, after: int, timeout_s: float) -> int:
+        for _ in range(int(timeout_s / 0.02)):
+            if self.number > after:
+                break
+            await asyncio.sleep(0.02)
+        return self.number
+
+
+class FakeActions:
+    """Real cards; decisions are written down and change a few fields."""
+
+    def __init__(self, core: FakeCore) -> None:
+        self.core = core
+        self.decided: list[tuple[str, str, dict[str, Any]]] = []
+        self.threads: set[str] = set()
+        self.before_decide: Callable[[], None] = lambda: None
+
+    def operator(self) -> Operator:
+        return OPERATOR
+
+    async def card(self, operation_id: str) -> FakeShown:
+        self.threads.add(threading.current_thread().name)
+        row = self.core.store.rows.get(operation_id)
+        if row is None:
+            raise NotFound(f"no operation {operation_id!r}")
+        question = self.core.store.open.get(operation_id)
+        if question is None:
+            raise Refused(f"{operation_id}: no question is open")
+        now = self.core.clock.now()
+        choices = escalation.choices(row, question, policy=POLICY, now=now)
+        drawn = card(row, question, choices, now=now, harmless=lambda text: safe(text, 2_000))
+        return FakeShown(drawn, question, row, drawn.choices, digest(drawn))
+
+    async def open_question(self, operation_id: str, operator: Operator) -> Escalation:
+        row = self.core.store.rows[operation_id]
+        question = Escalation(
+            escalation_id=f"esc-{operation_id}",
+            operation_id=operation_id,
+            reason=StopReason.OPERATOR_REQUEST,
+            detail=None,
+            cause=f"operator_request:{operation_id}",
+            asked_at=self.core.clock.now().wall,
+            version=row.version,
+            asked_by=str(operator),
+        )
+        self.core.store.put(row, question)
+        return question
+
+    async def decide(
+        self,
+        operation_id: str,
+        escalation_id: str,
+        choice_key: str,
+        card_digest: str,
+        evidence: dict[str, Any],
+        operator: Operator,
+        because: str | None,
+    ) -> Operation:
+        self.threads.add(threading.current_thread().name)
+        self.before_decide()
+        shown = await self.card(operation_id)
+        if shown.digest != card_digest or shown.question.escalation_id != escalation_id:
+            raise Stale("the card has moved since it was drawn; nothing was done")
+        choice = next(each for each in shown.choices if each.key == choice_key)
+        self.decided.append((operation_id, choice.kind.value, evidence))
+        now = self.core.clock.now()
+        row = shown.operation
+        closes = choice.kind.value == "close"
+        after = msgspec.structs.replace(
+            row,
+            status=Status.CLOSED if closes else Status.HELD if choice.kind.value == "hold" else Status.WAITING,
+            version=row.version + 1,
+            max_status_requests=row.max_status_requests + choice.checks,
+            deadline_at=Instant(max(row.deadline_at, now.wall) + choice.minutes * MINUTE)
+            if choice.minutes
+            else row.deadline_at,
+            hold_until=Instant(now.wall + 30 * MINUTE) if choice.kind.value == "hold" else None,
+            next_poll_at=None if closes else Instant(now.wall + 3_000),
+        )
+        told = AuditEvent(
+            at=now.wall,
+            event=EventName.GRANTED,
+            operation_id=operation_id,
+            decision=choice.label,
+            operator=str(operator),
+        )
+        return self.core.store.put(after, None, (told,), ask=True)
+
+
+class FakeController:
+    """Polls nothing; counts turns, so that a test sees whether it lives."""
+
+    def __init__(self, core: FakeCore) -> None:
+        self.health: str | None = None
+        self.turns = 0
+        self.ended = False
+        self.core = core
+
+    def wake(self) -> None:
+        """Nothing to do."""
+
+    async def run(self, stop: asyncio.Event) -> None:
+        while not stop.is_set():
+            self.turns += 1
+            now = self.core.clock.now()
+            self.core.store.beats = [
+                Worker(
+                    owner="me",
+                    pid=1,
+                    host="h",
+                    kind="console",
+                    started_at=now.wall,
+                    beat_at=now.wall,
+                    beat_boot=BootMs(now.boot),
+                    boot_id=now.boot_id,
+                )
+            ]
+            await asyncio.sleep(0.02)
+        self.ended = True
+
+
+class FakeCore:
+    """What the console needs of a core."""
+
+    def __init__(self, seeded: Iterable[Seeded]) -> None:
+        self.clock = FakeClock()
+        self.store = FakeStore(seeded)
+        self.actions = FakeActions(self)
+        self.polling = FakeController(self)
+
+    def controller(self) -> FakeController:
+        return self.polling
+
+    def runner(self, job: Callable[[Any], Awaitable[None]]) -> None:
+        """As `bridge.with_core`."""
+
+        async def body() -> None:
+            await job(self)
+
+        asyncio.run(body())
