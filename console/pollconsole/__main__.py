@@ -21,9 +21,13 @@ def main() -> None:
 
         print(f"pollconsole {__version__}")
         raise SystemExit(0)
-    from pollconsole.cli.entry import run
+    try:
+        from pollconsole.cli.entry import run
 
-    raise SystemExit(run(sys.argv[1:], scrubbed=scrubbed))
+        code = run(sys.argv[1:], scrubbed=scrubbed)
+    except KeyboardInterrupt:  # while modules are imported; later ones are told by the command line
+        code = 130
+    raise SystemExit(code)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """The console: an app over the core's thread, and what happens when either of them ends.
 
 Job: start the core's thread, run the screens, restart a screen that crashed without touching the core, end both within
-bounds. Must not know: what a card decides, SQL, HTTP. No command of the palette and no key of the app reaches a decision.
+bounds. Must not know: what a card decides, SQL, HTTP. No command of the palette and no key of the app reaches a
+decision.
 
 Source: spec V3, V4, G3, G5, K1.
 """
@@ -33,7 +34,7 @@ from pollconsole.screens.live import LiveScreen
 from pollconsole.screens.queue import QueueScreen
 from pollconsole.screens.text import HelpScreen, MessagesScreen
 from pollconsole.state import State
-from pollcore.facts import NotFound, PollconsoleError, Refused
+from pollcore.facts import NotFound, Operator, PollconsoleError, Refused
 
 TICK_S: Final = 0.25
 """How often the screen looks for news and counts down."""
@@ -110,11 +111,15 @@ class ConsoleApp(GuardedApp[int]):
             screen.tick(state.now(), changed)
 
     async def _who(self) -> None:
-        async def body(core: Any) -> Any:
-            return core.actions.operator()
+        """Learn who sits here, and what a newcomer must be told once (a new home's public key)."""
+
+        async def body(core: Any) -> tuple[Operator, tuple[str, ...]]:
+            return core.actions.operator(), tuple(core.notices)
 
         with contextlib.suppress(PollconsoleError):
-            self.state.operator = await self.state.link.ask(body)
+            self.state.operator, notices = await self.state.link.ask(body)
+            for notice in notices:
+                self.state.say(notice, "held")
 
     # --- opening ------------------------------------------------------------------------------------------------------
 
@@ -208,7 +213,7 @@ class ConsoleApp(GuardedApp[int]):
             return f"another process polls and goes on with {count}"
         return "nothing of the core runs here"
 
-    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:  # noqa: ARG002
         """The palette: looking and going. Nothing here takes a screenshot or reaches a decision."""
         yield SystemCommand("Decisions", "Open the queue of decisions that wait", lambda: self.action_queue(False))
         yield SystemCommand("Approvals", "Open the queue of approvals that wait", lambda: self.action_queue(True))
@@ -225,7 +230,7 @@ class ConsoleApp(GuardedApp[int]):
         self.crashed = error
         self._close_messages_no_wait()
 
-    def panic(self, *renderables: Any) -> None:
+    def panic(self, *renderables: Any) -> None:  # noqa: ARG002
         """Textual draws some errors itself, quoting what they hold: told like any other."""
         self._fatal_error()
 

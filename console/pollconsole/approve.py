@@ -1,6 +1,7 @@
 """The one place that decides: the guard's proof and the card that was shown -> the core's `decide`.
 
-Job: hand over exactly what was shown, with what the guard measured. Must not know: keys, screens, what a choice means. No
+Job: hand over exactly what was shown, with what the guard measured. Must not know: keys, screens, what a choice
+means. No
 other line of the console, command line or scripts calls `decide(`; a test counts them.
 
 Source: spec G3, G4, G5.

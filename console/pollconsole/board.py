@@ -1,6 +1,7 @@
 """What the screen knows: rows by id, open questions, and which of them a view shows in which order.
 
-Job: pure: deltas in, ordered ids and counts out. Must not know: widgets, the core, disk. Rows keep their identity: order
+Job: pure: deltas in, ordered ids and counts out. Must not know: widgets, the core, disk. Rows keep their identity:
+order
 and cursor are by operation id, never by row number.
 """
 
@@ -98,12 +99,23 @@ class Board:
         return changed
 
     def asked(self, operation: Operation) -> bool:
-        """Whether a decision is wanted on it."""
-        return operation.operation_id in self.questions or operation.status in words.NEEDS_A_HUMAN
+        """Whether a decision is wanted on it now."""
+        question = self.questions.get(operation.operation_id)
+        return operation.status in words.NEEDS_A_HUMAN or (question is not None and not self._is_put_off(question))
+
+    def _is_put_off(self, question: Escalation) -> bool:
+        """A held operation's own question offers to end the hold; nobody has to answer it until the hold is over."""
+        operation = self.operations.get(question.operation_id)
+        held = operation is not None and operation.status is Status.HELD
+        return held and question.reason is StopReason.OPERATOR_REQUEST
+
+    def wanted(self) -> list[Escalation]:
+        """Open questions that wait for a person now."""
+        return [q for q in (*self.questions.values(), *self.other_questions) if not self._is_put_off(q)]
 
     def waiting(self, now: Moment) -> Waiting:
         """What the strip says."""
-        asked = (*self.questions.values(), *self.other_questions)
+        asked = self.wanted()
         approvals = sum(question.reason in APPROVALS for question in asked)
         oldest = min((question.asked_at for question in asked), default=now.wall)
         return Waiting(approvals, len(asked) - approvals, max(0, now.wall - oldest))
@@ -178,7 +190,8 @@ class Board:
 
 
 def matches(operation: Operation, needle: str) -> bool:
-    """Every word of *needle* is in the row: plain words anywhere, or `status:`, `state:`, `provider:`, `account:`, `op:`."""
+    """Every word of *needle* is in the row: plain words anywhere, or `status:`, `state:`, `provider:`, `account:`,
+    `op:`."""
     return all(_matches(operation, word) for word in needle.lower().split())
 
 

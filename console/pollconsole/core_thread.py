@@ -1,7 +1,8 @@
 """The core on a thread of its own, with a loop of its own, so that no screen can stop it.
 
 Job: open the core there, poll (or attach to another process that polls), hand newest rows to the mailbox, run what the
-screen asks for under a time limit, end within bounds. Must not know: widgets, keys, words. The core never calls the screen:
+screen asks for under a time limit, end within bounds. Must not know: widgets, keys, words. The core never calls
+the screen:
 a terminal that stops reading stops the screen's loop, and must not stop a poll.
 
 Source: spec V3, O4, O8; a blocked screen was measured to stand still for a minute while this thread missed no beat.
@@ -69,7 +70,8 @@ CoreRunner = Callable[[CoreJob], object]
 
 
 class CoreThread:
-    """One core, one daemon thread. `start` and `stop` are called once; the rest from the screen's thread at any time."""
+    """One core, one daemon thread. `start` and `stop` are called once; the rest from the screen's thread at any
+    time."""
 
     def __init__(self, runner: CoreRunner, *, read_only: bool = False) -> None:
         self.read_only = read_only

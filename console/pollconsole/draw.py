@@ -1,6 +1,7 @@
 """Text with roles -> strips: the one way in which this console draws.
 
-Job: spans of harmless text and role names become lines of exact width. Must not know: operations, screens, markup (there
+Job: spans of harmless text and role names become lines of exact width. Must not know: operations, screens, markup
+(there
 is none here: nothing that a provider wrote can be read as a style or an action). Widths are cells, not characters.
 """
 
@@ -139,7 +140,7 @@ def _without_end_space(spans: list[Span]) -> Line:
 def strip(line: Line, width: int, styles: Mapping[str, Style], base: Style) -> Strip:
     """One physical line of exactly *width* cells on *base*."""
     segments = [Segment(piece, base + styles.get(role, Style.null())) for piece, role in line if piece]
-    return Strip(segments).adjust_cell_length(width, base)
+    return Strip(segments).simplify().adjust_cell_length(width, base)
 
 
 def join(lines: Sequence[Line]) -> str:

@@ -1,36 +1,32 @@
-"""The terminal driver of the console: it knows which input came from the keyboard, and when.
+"""The terminal drivers of the console: `GuardDriver` on a terminal, `HeadlessGuardDriver` in Pilot tests.
 
-One job: stand between Textual and the terminal. Every event that its input thread reads is stamped with that thread's
-monotonic time; nothing else in the process can make a stamped event. It watches what it writes for a card's text, asks
-the fence question, keeps the mouse away from an open card, and survives any input bytes and a terminal that goes away.
-It decides nothing: the guard's machine does. `GuardDriver` runs on a terminal, `HeadlessGuardDriver` in Pilot tests.
+One job: read and write the terminal for Textual so that no input bytes, no hang-up and no stop can end or block it.
+What is stamped, watched and asked is in `stamping`; nothing is decided here.
 
-Read by source, Textual 8.2.8; of its private parts only the key parser is used (`terminal_input`).
+Read by source, Textual 8.2.8. Private parts that are used: the key parser (`terminal_input`), and of the stock driver
+`_file`, `_auto_restart` and `_must_signal_resume`.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
-import secrets
 import select
 import selectors
-import time
+import signal
+import termios
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import IO, Any, Final
 
 from textual import events
-from textual.driver import Driver
 from textual.drivers import headless_driver
 from textual.drivers.headless_driver import HeadlessDriver
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
 from pollconsole.environment import scrub_environment
-from pollconsole.safe import safe
-from pollconsole.terminal_input import FenceReply, Parsed, Reader, Stray
-from pollconsole.terminal_output import FrameWatch, wall
+from pollconsole.stamping import Pointer, Stamp, StampingDriver, TerminalGone, stamp_of
 
 __all__ = [
     "GuardDriver",
@@ -47,163 +43,69 @@ __all__ = [
 READ_SIZE: Final = 4096
 POLL_SECONDS: Final = 0.05
 """How often the input thread looks whether it should end, or a lone escape byte is the Esc key."""
-_STAMP: Final = "_pollconsole_stamp"
 
 
-class Pointer(events.Event, bubble=False):
-    """A mouse button or wheel was used while a card was open; the mouse event itself was dropped."""
+class _Output:
+    """The terminal's output file, whose writes never fail: a writer thread that dies of a hang-up leaves a queue that
+    fills up and blocks the app for ever."""
+
+    def __init__(self, file: IO[str]) -> None:
+        self._file = file
+        self.gone = False
+
+    def write(self, text: str) -> None:
+        self._try(lambda: self._file.write(text))
+
+    def flush(self) -> None:
+        self._try(self._file.flush)
+
+    def fileno(self) -> int:
+        return self._file.fileno()
+
+    def _try(self, act: Callable[[], object]) -> None:
+        if not self.gone:
+            try:
+                act()
+            except (OSError, ValueError):
+                self.gone = True
 
 
-class TerminalGone(events.Event, bubble=False):
-    """The terminal hung up or its input ended. Sent once."""
-
-
-@dataclass(frozen=True, eq=False)
-class Stamp:
-    """Proof of where an event came from. ``at``: monotonic seconds of the input thread when its bytes were read."""
-
-    driver: StampingDriver
-    sequence: int
-    at: float
-    isolated: bool
-
-
-def stamp_of(event: Message, driver: StampingDriver | None) -> Stamp | None:
-    """The stamp that *driver*'s input thread put on *event*, or None for every other event."""
-    stamp = getattr(event, _STAMP, None)
-    return stamp if driver is not None and isinstance(stamp, Stamp) and stamp.driver is driver else None
-
-
-class GuardSink(Protocol):
-    """The app, as the driver knows it."""
-
-    def guard_driver_ready(self, driver: StampingDriver) -> None: ...
-
-    def guard_frame_written(self) -> None:
-        """A frame went out, whole, while a watch is on. Called on the app's thread."""
-
-
-if TYPE_CHECKING:
-    _Base = Driver
-else:
-    _Base = object
-
-
-class StampingDriver(_Base):
-    """The part that both drivers share; comes before the stock driver in the order of bases."""
-
-    clock: Callable[[], float] = staticmethod(time.monotonic)
+class GuardDriver(StampingDriver, LinuxDriver):
+    """The driver for a terminal. Pass it as ``App(driver_class=GuardDriver)``, or use `GuardedApp`, which does."""
 
     def __init__(
         self, app: Any, *, debug: bool = False, mouse: bool = True, size: tuple[int, int] | None = None
     ) -> None:
         super().__init__(app, debug=debug, mouse=mouse, size=size)
-        self.card_open = False
-        """While True, mouse events are dropped."""
-        self.watch = FrameWatch()
-        self.starts = 0
-        """How often the terminal was taken over: a change means that the program was stopped in between."""
-        self._sink: GuardSink | None = app if hasattr(app, "guard_driver_ready") else None
-        self._reader = Reader()
-        self._reading: tuple[float, bool] | None = None
-        self._busy = False
-        self._last_sequence = 0
-        if self._sink is not None:
-            self._sink.guard_driver_ready(self)
-
-    # -- input -----------------------------------------------------------------------------------------------------
-
-    @property
-    def dropped_sequences(self) -> int:
-        """Input sequences thrown away because they are no key, or harmful."""
-        return self._reader.dropped
-
-    @property
-    def terminal_kind(self) -> str:
-        """What the environment says of the terminal, made harmless: ``xterm-256color Ghostty ssh``."""
-        names = (os.environ.get("TERM", ""), os.environ.get("TERM_PROGRAM", ""))
-        extra = [word for name, word in (("TMUX", "tmux"), ("SSH_TTY", "ssh")) if os.environ.get(name)]
-        return safe(" ".join(word for word in (*names, *extra) if word), 80)
-
-    def input_idle(self, delivered: int) -> bool:
-        """Whether no input is unread, half read, or stamped with a later number than *delivered*.
-
-        The order of the three looks matters: bytes leave the kernel only after the input thread called itself busy.
-        """
-        at_rest = not self._input_waits() and not self._busy and not self._reader.partial
-        return at_rest and self._last_sequence <= delivered
-
-    def _input_waits(self) -> bool:
-        return False
-
-    def process_input(self, data: bytes, at: float) -> None:
-        """What one read of the terminal returned at *at*. Runs in the input thread; never raises on bytes."""
-        self._deliver(self._reader.feed(data), at)
-
-    def flush_input(self, at: float) -> None:
-        """No byte followed a half sequence for long enough."""
-        self._deliver(self._reader.flush(), at)
-
-    def _deliver(self, parsed: list[Parsed], at: float) -> None:
-        try:
-            for item in parsed:
-                self._reading = (at, item.isolated)
-                self.process_message(item.message)
-        finally:
-            self._reading = None
-
-    def process_message(self, message: Message) -> None:
-        """Stamp what the input thread has just read, and pass it on. Anything that comes otherwise has no stamp."""
-        if self._reading is None:
-            super().process_message(message)
-            return
-        if self.card_open and isinstance(message, events.MouseEvent):
-            if isinstance(message, events.MouseMove):
-                return
-            message = Pointer()
-        stamped = (events.Key, events.Paste, events.MouseEvent, events.AppFocus, events.AppBlur)
-        if isinstance(message, (*stamped, Pointer, Stray, FenceReply)):
-            at, isolated = self._reading
-            setattr(message, _STAMP, Stamp(self, self._last_sequence + 1, at, isolated))
-            # Counted after it is made and before it is sent: `input_idle` may be wrong in one way only.
-            self._last_sequence += 1
-        super().process_message(message)
+        self._file: Any = _Output(self._file)
+        self._active = False
+        # A hang-up continues the process, too, and so may anyone. The stock handler starts a second pair of threads
+        # then, inside a signal handler; here the loop does it, and only for a terminal that is still there.
+        loop = asyncio.get_running_loop()
+        signal.signal(signal.SIGCONT, lambda *_: loop.call_soon_threadsafe(self._continued))
 
     def start_application_mode(self) -> None:
-        self.starts += 1
-        super().start_application_mode()  # type: ignore[safe-super]
+        if not self._active:
+            self._active = True
+            super().start_application_mode()
 
-    # -- output ----------------------------------------------------------------------------------------------------
+    def stop_application_mode(self) -> None:
+        super().stop_application_mode()
+        self._active = False
 
-    def write(self, data: str) -> None:
-        """Write, after the wall."""
-        data = wall(data)
-        super().write(data)  # type: ignore[safe-super]
-        self.watch.wrote(data)
-
-    def flush(self) -> None:
-        """A frame is whole: the app is told if a card's text is being waited for."""
-        super().flush()
-        if self._sink is not None and self.watch.marker:
-            self._sink.guard_frame_written()
-
-    def write_fence(self, columns: int, rows: int) -> tuple[int, int]:
-        """Ask the terminal where its cursor is, after moving it to a random cell; return that cell (row, column).
-
-        The first row is left out: some terminals send ``CSI 1;2R`` for shift+F3. Cursor and attributes are restored.
-        """
-        row = 2 + secrets.randbelow(max(1, rows - 1))
-        column = 1 + secrets.randbelow(max(1, columns))
-        self._write_query(f"\x1b7\x1b[{row};{column}H\x1b[6n\x1b8")
-        return row, column
-
-    def _write_query(self, query: str) -> None:
-        super().write(query)  # type: ignore[safe-super]
-        super().flush()
-
-
-class GuardDriver(StampingDriver, LinuxDriver):
-    """The driver for a terminal. Pass it as ``App(driver_class=GuardDriver)``, or use `GuardedApp`, which does."""
+    def _continued(self) -> None:
+        """The process goes on. The shell may have given the terminal other modes: take it over anew."""
+        try:
+            termios.tcgetattr(self.fileno)
+        except termios.error:
+            return
+        if not self._auto_restart:
+            return
+        if self._active:
+            self.suspend_application_mode()
+            self._must_signal_resume = True
+        self.resume_application_mode()
+        self._app.refresh(layout=True)
 
     def _input_waits(self) -> bool:
         try:
@@ -267,8 +169,7 @@ class HeadlessGuardDriver(StampingDriver, HeadlessDriver):
 
     def send_message(self, message: Message) -> None:
         if self.stamp_pilot and self._reading is None and isinstance(message, events.Key):
-            self._last_sequence += 1
-            setattr(message, _STAMP, Stamp(self, self._last_sequence, self.clock(), True))
+            self._stamp(message, self.clock(), True)
         super().send_message(message)
 
     def _write_query(self, query: str) -> None:

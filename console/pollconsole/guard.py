@@ -40,6 +40,7 @@ BAR_STEPS = 20
 """The bar moves in so many steps: a finer one would only repaint more often."""
 _MARKER_NUMBERS = 9000
 
+
 @dataclass(frozen=True)
 class _Held:
     """The first key, held back until it is known to stand alone."""

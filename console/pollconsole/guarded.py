@@ -39,7 +39,7 @@ from textual.geometry import Size
 from textual.screen import Screen
 from textual.timer import Timer
 
-from pollconsole.driver import GuardDriver, Pointer, Stamp, StampingDriver, TerminalGone, stamp_of
+from pollconsole.driver import GuardDriver
 from pollconsole.guard import Guard
 from pollconsole.guard_card import GuardedCard, guard_lines
 from pollconsole.guard_facts import (
@@ -52,6 +52,7 @@ from pollconsole.guard_facts import (
     OpenCard,
     text_digest,
 )
+from pollconsole.stamping import Pointer, Stamp, StampingDriver, TerminalGone, stamp_of
 from pollconsole.terminal_input import FenceReply, Stray
 from pollconsole.terminal_output import HarmlessLines
 

@@ -1,7 +1,8 @@
 """What the core's thread hands to the screen: the newest of everything, never a queue of changes.
 
 Job: keep one newest row per operation between two looks of the screen, bounded, under one lock. Must not know: widgets,
-event loops, how rows are found. A screen that stands still for a minute finds one row per operation, not a minute of them.
+event loops, how rows are found. A screen that stands still for a minute finds one row per operation, not a minute
+of them.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ class Beat(msgspec.Struct, frozen=True):
 
 
 class Delta(msgspec.Struct, frozen=True, kw_only=True):
-    """What is new since the last look. *operations*: the newest row of each that changed; the rest is complete each time."""
+    """What is new since the last look. *operations*: the newest row of each that changed; the rest is complete
+    each time."""
 
     operations: tuple[Operation, ...] = ()
     questions: tuple[Escalation, ...] = ()
@@ -57,7 +59,8 @@ class Delta(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Mailbox:
-    """One writer (the core's thread), one reader (the screen's tick). No call blocks longer than a dictionary update."""
+    """One writer (the core's thread), one reader (the screen's tick). No call blocks longer than a dictionary
+    update."""
 
     def __init__(self, limit: int = MAX_HELD) -> None:
         self._lock = threading.Lock()

@@ -215,9 +215,9 @@ def note_span(operation: Operation, now: Moment, asked: bool) -> Span:
 def http_words(operation: Operation, now: Moment) -> str:
     """`200 at 10:58:00`: did the provider answer, with what, when (one of the two facts of S1)."""
     http, fault = operation.last_http, operation.last_fault
-    if fault is not None and operation.last_fault_at is not None:
-        if http is None or operation.last_fault_at >= http.answered_at:
-            return f"{safe(fault, MAX_CELL)} at {clock_time(operation.last_fault_at)}"
+    fault_at = operation.last_fault_at
+    if fault is not None and fault_at is not None and (http is None or fault_at >= http.answered_at):
+        return f"{safe(fault, MAX_CELL)} at {clock_time(fault_at)}"
     if http is None:
         return "none yet"
     return f"{http.code} at {words.clock(http.answered_at, now.wall)}"

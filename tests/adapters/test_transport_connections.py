@@ -1,4 +1,4 @@
-"""Connections: kept, bounded, closed; a dead idle one is replaced without a second sending; cancellation; TLS; proxy."""
+"""Connections: kept, bounded, closed; a dead idle one is replaced, nothing is sent twice; cancellation; TLS; proxy."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from pollcore.adapters import slots
+from pollcore.adapters.pinned import PinnedSecret
 from pollcore.adapters.system import SystemClock
 from pollcore.adapters.transport import HttpTransport
 from pollcore.adapters.wire import Wire
 from pollcore.facts import Answer, Fault, FaultKind, Refused
-from tests.adapters.asking import ask, send
+from tests.adapters.asking import BEARER, ask, send
 from tests.adapters.certificates import Authority
 from tests.adapters.hostile_server import OK, HostileServer
 
@@ -228,8 +229,44 @@ async def test_a_configured_proxy_is_used_for_what_is_not_loopback(clock: System
     transport = HttpTransport(clock, proxy=server.origin)
     result = await send(transport, ask("http://provider.example/ok", allow_http=True))
     assert isinstance(result, Answer)
-    assert server.heads[0].startswith(b"GET http://provider.example/ok HTTP/1.1\r\n")
+    assert server.heads[0].startswith(b"GET http://provider.example:80/ok HTTP/1.1\r\n")
+    assert b"\r\nhost: provider.example\r\n" in server.heads[0]
+    assert isinstance(await send(transport, ask(server.url("ok"))), Answer)
+    assert server.heads[1].startswith(b"GET /ok HTTP/1.1\r\n")
     await transport.aclose()
+
+
+@pytest.mark.rule("H7", "K3")
+async def test_through_a_proxy_tls_reaches_the_provider_itself(clock: SystemClock, authority: Authority) -> None:
+    asked: list[bytes] = []
+
+    async def tunnel(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append(await reader.readuntil(b"\r\n\r\n"))
+        onward_reader, onward = await asyncio.open_connection("127.0.0.1", provider.port)
+        writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        await asyncio.gather(pump(reader, onward), pump(onward_reader, writer))
+
+    async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(65_536):
+            writer.write(data)
+        writer.close()
+
+    with HostileServer(authority.server("provider.example")) as provider:
+        listener = await asyncio.start_server(tunnel, "127.0.0.1", 0)
+        proxy = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}"
+        transport = HttpTransport(clock, proxy=proxy, ca_file=authority.ca_file)
+        secret = PinnedSecret("sk-canary-tunnel", ("https://provider.example:443",))
+        for _ in range(2):
+            request = ask("https://provider.example/ok?sig=a%2Fb", slot=BEARER, total_ms=5_000)
+            result = await send(transport, request, secret)
+            assert isinstance(result, Answer)
+        assert len(asked) == 1
+        assert asked[0].startswith(b"CONNECT provider.example:443 HTTP/1.1\r\n")
+        assert b"canary" not in asked[0]
+        assert b"sig" not in asked[0]
+        assert provider.heads[1].startswith(b"GET /ok?sig=a%2Fb HTTP/1.1\r\n")
+        await transport.aclose()
+        listener.close()
 
 
 @pytest.mark.rule("H7", "B4")

@@ -1,4 +1,4 @@
-"""Where a secret goes and where it never shows: pinned origins, slots, redirects, echoes, logs, tracebacks, environment."""
+"""Where a secret goes and where it never shows: pins, slots, redirects, echoes, logs, tracebacks, environment."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The smallest app with a guarded card; tests run it by Pilot and on a real pty (``python guard_example.py OUTCOME``).
 
-``A`` opens the card. Choices: 1 approve (digit and letter), 2 deny (one key), 3 inspect. What the guard lets through is
-appended to the file OUTCOME, one JSON line each. ``GUARD_EXAMPLE_BLOCK_MS`` blocks the loop right after the card opened;
+``A`` opens the card. Choices: 1 approve (digit and letter), 2 deny (one key), 3 inspect. What the guard lets through
+is appended to the file OUTCOME, one JSON line each. ``GUARD_EXAMPLE_BLOCK_MS`` blocks the loop right after the push;
 ``GUARD_EXAMPLE_LINES`` makes the card that many lines long;
 ``GUARD_EXAMPLE_IGNORE_HANGUP`` starts it as nohup would.
 """
@@ -20,11 +20,11 @@ import os
 import signal
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 from textual.app import ComposeResult
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.screen import Screen
@@ -49,7 +49,7 @@ class CardScreen(Screen[None]):
     #text { height: 1fr; }
     #guard { height: 3; }
     """
-    BINDINGS = [
+    BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "app.leave_card", "leave"),
         Binding("down", "scroll_text(1)", "down"),
         Binding("pagedown", "scroll_text(20)", "down"),
@@ -104,7 +104,7 @@ class CardScreen(Screen[None]):
 
 
 class ExampleApp(GuardedApp[int]):
-    BINDINGS = [
+    BINDINGS: ClassVar[list[BindingType]] = [
         Binding("A", "open_card", "approvals"),
         Binding("Q", "quit", "quit"),
         Binding("enter,space,y,1,n", "naive_approve", priority=True),

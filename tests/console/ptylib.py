@@ -1,7 +1,7 @@
-"""A terminal for tests: runs a program on a real pty, answers its questions as a terminal does, lets the screen be read.
+"""A terminal for tests: runs a program on a real pty, answers its questions as a terminal does, shows its screen.
 
-Waiting is always on a condition with a limit. `Terminal` is one thread and no dependency but pyte (which draws the screen
-and answers ``CSI 6n`` from its own cursor, as xterm would).
+Waiting is always on a condition with a limit. `Terminal` is one thread and no dependency but pyte (which draws the
+screen and answers ``CSI 6n`` from its own cursor, as xterm would).
 """
 
 from __future__ import annotations

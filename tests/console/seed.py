@@ -1,11 +1,14 @@
 """Operations in every state, for screens: as plain records, and as rows of a real store.
 
-`seeded(now)` gives records with their questions and events; `fill(store, clock, ...)` writes them through the store's port.
+`seeded(now)` gives records with their questions and events; `fill(store, clock, ...)` writes them through the
+store's port.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -59,6 +62,9 @@ def operation(number: int, status: Status = Status.WAITING, *, now: Moment = MOM
     given |= {key: changes.pop(key) for key in list(changes) if key in given}
     started = Instant(now.wall - 10 * MINUTE)
     deadline = changes.pop("deadline_at", Instant(now.wall + 30 * MINUTE))
+    next_poll_at = Instant(now.wall + 48 * SECOND) if status is Status.WAITING else None
+    next_poll_at = changes.pop("next_poll_at", next_poll_at)
+    due = changes.get("hold_until") or next_poll_at
     fields: dict[str, Any] = {
         "operation_id": f"op-{number:08x}",
         "submitted": Submitted(**given),
@@ -77,7 +83,8 @@ def operation(number: int, status: Status = Status.WAITING, *, now: Moment = MOM
         "completed_polls": 4,
         "last_known_state": "running",
         "last_http": HttpFact(200, Instant(now.wall - 62 * SECOND), Instant(now.wall - 61 * SECOND), "req-81"),
-        "next_poll_at": Instant(now.wall + 48 * SECOND) if status is Status.WAITING else None,
+        "next_poll_at": next_poll_at,
+        "due_boot": None if due is None else BootMs(now.boot + due - now.wall),
         "delay_source": DelaySource.LOCAL_BACKOFF,
         "memory": Memory(first_seen_at=started, changed_at=Instant(now.wall - 3 * MINUTE)),
     }
@@ -226,5 +233,52 @@ def many(count: int, now: Moment = MOMENT) -> list[Seeded]:
 async def fill(store: Any, now: Moment, snapshot: Snapshot, rows: Sequence[Seeded] | None = None) -> None:
     """Write *rows* (default: one of everything) through the store's port, under *snapshot*'s contract."""
     for each in seeded(now) if rows is None else rows:
-        row = msgspec.structs.replace(each.operation, contract_digest=snapshot.digest)
+        row = msgspec.structs.replace(each.operation, contract_digest=snapshot.digest, credential=None)
         await store.submit(now, row, snapshot, each.events, each.question)
+
+
+CONFIG = """
+[providers.acme]
+contract = "example-jobs"
+base_url = "http://127.0.0.1:9"
+account = "team-a"
+
+[providers.bolt]
+contract = "example-jobs"
+base_url = "http://127.0.0.1:9"
+account = "team-a"
+"""
+
+
+def write_config(home: Path) -> None:
+    """A home whose providers answer at a port where nothing listens."""
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    (home / "config.toml").write_text(CONFIG)
+
+
+async def fill_core(core: Any, rows: Sequence[Seeded] | None = None) -> None:
+    """Fill an open core's store, its clock giving the times."""
+    now = core.clock.now()
+    await core.prepare()
+    await fill(core.store, now, core.contracts.find("acme").snapshot, seeded(now) if rows is None else rows)
+
+
+def main() -> None:
+    """`python -m tests.console.seed HOME [COUNT]`: a home to look at, with COUNT more live waits."""
+    from pollconsole import bridge
+
+    home = Path(sys.argv[1])
+    count = int(sys.argv[2]) if len(sys.argv) > 2 else 0
+    write_config(home)
+    with (home / "config.toml").open("a") as file:
+        file.write(f'\n[audit]\nkey_file = "{home.resolve()}/reading.key"\n')
+
+    async def job(core: Any) -> None:
+        now = core.clock.now()
+        await fill_core(core, seeded(now) + many(count, now))
+
+    bridge.with_core(home, job, kind="console")
+
+
+if __name__ == "__main__":
+    main()

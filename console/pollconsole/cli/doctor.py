@@ -25,7 +25,7 @@ from pollcore.facts import PollconsoleError
 OK: Final = "ok"
 NOTE: Final = "note"
 WRONG: Final = "wrong"
-PRIVATE_FILES: Final = ("pollconsole.db", "config.toml", "reading.key")
+PRIVATE_FILES: Final = ("pollconsole.db", "reading.key")
 _GLYPH: Final = {OK: "+", NOTE: ".", WRONG: "x"}
 
 

@@ -31,9 +31,8 @@ def _write(line: str, *, err: bool = False) -> None:
 
 def document(value: Any) -> None:
     """Print *value* as one JSON document of printable ASCII and line feeds; the strings in it are whole and raw."""
-    text = json.dumps(value, ensure_ascii=True, indent=2, allow_nan=False)
-    # json escapes every control character but this one; it can only stand inside a string
-    _write(text.replace("\x7f", "\\u007f"))
+    # ensure_ascii escapes all but the printable ASCII characters, U+007F included
+    _write(json.dumps(value, ensure_ascii=True, indent=2, allow_nan=False))
 
 
 def text(block: str = "") -> None:

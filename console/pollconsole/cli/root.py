@@ -68,7 +68,9 @@ def root(common: Common, ctx: click.Context, read_only: bool) -> None:
 
     Without a command: the console. No command grants authority; only keypresses in the console do.
 
-    Exit codes: 0 done, 1 a fault on our side, 2 usage or refused input; `wait` and `audit verify` have more.
+    Exit codes: 0 done, 1 a fault on our side, 2 usage or refused input; `wait` and `audit verify` have more. With
+    --json an error is told twice: in words on standard error, and on standard output as the one document
+    {"error": {"code": ..., "message": ...}}.
     """
     if ctx.invoked_subcommand is None:
         from pollconsole.cli.screen import open_console

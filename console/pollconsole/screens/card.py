@@ -1,6 +1,7 @@
 """The card: one question, drawn from the very object that will be executed, decided by digit and letter alone.
 
-Job: draw the card, show the guard, hand its proof to `approve`, say what came of it. Must not know: what a choice means or
+Job: draw the card, show the guard, hand its proof to `approve`, say what came of it. Must not know: what a choice
+means or
 how it is carried out. Nothing here takes the focus; leaving decides nothing; every key but the guard's is counted and
 ignored.
 
@@ -12,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final, Protocol
 
-from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
@@ -99,7 +99,7 @@ class CardScreen(ConsoleScreen):
     def on_unmount(self) -> None:
         self.guarded.guard_close()
 
-    def on_resize(self, event: events.Resize) -> None:
+    def on_resize(self) -> None:
         if self.shown is not None and not self._busy:
             self._draw(self.shown)
 
@@ -239,7 +239,7 @@ class CardScreen(ConsoleScreen):
         self.state.say(f"{self.operation_id}: {why}", "attention")
         self._load((text(f" {why}", "attention"),))
 
-    def _inspect(self, chosen: Inspect) -> None:
+    def _inspect(self, chosen: Inspect) -> None:  # noqa: ARG002
         opener: Any = self.app.opens  # type: ignore[attr-defined]
         opener("inspect", self.operation_id)
 

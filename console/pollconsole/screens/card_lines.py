@@ -1,6 +1,7 @@
 """The words of a card, laid out: what is asked, the choices with their costs, then everything else.
 
-Job: pure: the core's card -> lines with roles; the guard's view -> two lines; before and after -> one sentence. Must not
+Job: pure: the core's card -> lines with roles; the guard's view -> two lines; before and after -> one sentence.
+Must not
 know: widgets, keys, the core's rules. Nothing of the card is left out: what does not fit is scrolled to.
 
 Source: spec E3 (the order of its lines), E4, G4.
@@ -15,7 +16,7 @@ from pollconsole import draw, words
 from pollconsole.draw import Line, Span, text
 from pollconsole.guard_facts import GuardView, State
 from pollconsole.safe import safe
-from pollcore.facts import Choice, ChoiceKind, Operation, clock_time
+from pollcore.facts import Choice, ChoiceKind, Operation, Status, clock_time
 
 FIXED: Final = 8
 """E3's lines, `Safe options:` the last of them; further ones come after the choices."""
@@ -137,19 +138,19 @@ def guard_bar(view: GuardView) -> tuple[Line, Line, Line]:
 
 
 def outcome_words(before: Operation | None, after: Operation, choice: Choice) -> str:
-    """What a decision did, in one line for the row: `extend 15 min / 4 checks: deadline ... -> ..., requests 12 -> 16`."""
+    """What a decision did, in one line for the row: `extend 15 min / 4 checks: deadline 11:15:00, requests 16`."""
     said: list[str] = []
     if before is not None:
         if after.deadline_at != before.deadline_at:
-            said.append(f"deadline now {clock_time(after.deadline_at)}")
+            said.append(f"deadline {clock_time(after.deadline_at)}")
         for name, old, new in (
             ("requests", before.max_status_requests, after.max_status_requests),
             ("failures", before.max_transport_failures, after.max_transport_failures),
             ("429", before.max_rate_limited, after.max_rate_limited),
         ):
             if old != new:
-                said.append(f"{name} {old} -> {new}")
-        if after.status is not before.status:
+                said.append(f"{name} {new}")
+        if after.status not in (before.status, Status.WAITING):
             said.insert(0, words.STATUS[after.status][1])
     if choice.kind is ChoiceKind.CLOSE:
         said.append("we stop watching, the job may go on")

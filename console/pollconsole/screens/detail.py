@@ -58,7 +58,7 @@ class DetailScreen(ConsoleScreen):
     def on_mount(self) -> None:
         self.tick(self.state.now(), True)
 
-    def tick(self, now: Moment, changed: bool) -> None:
+    def tick(self, now: Moment, changed: bool) -> None:  # noqa: ARG002
         operation = self.state.board.operations.get(self.operation_id)
         if operation is None:
             self.show_head(((" not in sight any more ", "muted"),), now)

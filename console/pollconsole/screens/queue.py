@@ -109,7 +109,7 @@ class QueueScreen(ConsoleScreen):
 
     def _fill(self) -> None:
         table = self.table
-        asked = [q for q in self.state.board.questions.values() if (q.reason in APPROVALS) is self.approvals]
+        asked = [q for q in self.state.board.wanted() if q.operation_id and (q.reason in APPROVALS) is self.approvals]
         table.by_id = {q.operation_id: q for q in asked}
         table.groups = {}
         ids: list[str] = []

@@ -1,6 +1,7 @@
 """The story of one operation, live.
 
-Job: read new events on the core's thread, draw their lines, stay at the end. Must not know: the sentences (the core tells
+Job: read new events on the core's thread, draw their lines, stay at the end. Must not know: the sentences (the
+core tells
 them), decisions.
 
 Source: spec A2, V2.

@@ -55,7 +55,7 @@ _KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
 )
 _SIGNS = (
     "Signs: ~ waiting   = held   ! needs you   + succeeded   x failed, cancelled, expired   . closed",
-    "A figure with ! has under a tenth left. LEFT counts to the deadline, or to the end of usefulness if that is nearer.",
+    "A figure with ! has under a tenth left. LEFT counts to the deadline or the end of usefulness, the nearer of both.",
     "No key but a card's digit and letter gives new authority. Agents and the command line can only ask.",
 )
 
@@ -81,7 +81,7 @@ class LinesScreen(ConsoleScreen):
     def on_mount(self) -> None:
         self.tick(self.state.now(), True)
 
-    def tick(self, now: Moment, changed: bool) -> None:
+    def tick(self, now: Moment, changed: bool) -> None:  # noqa: ARG002
         self.show_head(((f" {self.title_words}", "title"),), now)
         self.query_one(LinesView).show(self.content())
         self.keys(("up down PgUp PgDn", "scroll"), ("Esc", "back"))

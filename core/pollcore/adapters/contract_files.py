@@ -71,7 +71,8 @@ class ContractFiles:
         contract = parse(text, filename)
         if contract.name != name:
             raise ContractError(
-                f'{filename}: name: "{contract.name}" is not the file\'s name "{name}"; make the two the same', key="name"
+                f'{filename}: name: "{contract.name}" is not the file\'s name "{name}"; make the two the same',
+                key="name",
             )
         self._parsed[name] = (text, contract)
         return contract

@@ -25,7 +25,7 @@ import httpcore
 import httpx
 
 from pollcore.adapters.address import is_loopback, parse_address
-from pollcore.adapters.body import GZIP, MAX_WIRE, Body, BodyFault
+from pollcore.adapters.body import BodyFault, read_head
 from pollcore.adapters.dial import WireFault
 from pollcore.adapters.fill import Filled, Unsendable, fill
 from pollcore.adapters.pinned import scrubber_of
@@ -36,8 +36,6 @@ from pollcore.ports import Clock
 
 MAX_TOTAL_MS: Final = 600_000
 """No exchange lasts longer, whatever a contract asks of a long poll."""
-MAX_ANSWER_HEADERS: Final = 100
-MAX_ANSWER_HEADER_BYTES: Final = 32 * 1024
 MAX_DEAD: Final = 3
 _LIMITS: Final = httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=None)
 
@@ -108,7 +106,28 @@ class _Seat:
         self.http = httpx.AsyncHTTPTransport(verify=tls, trust_env=False, limits=_LIMITS)
         # httpx offers no way to hand in the network backend that httpcore documents, so the pool is replaced; that it
         # took effect is checked on every answer (`_Exchange._on_our_wire`), so a change in httpx fails closed
-        self.http._pool = _pool(tls, None if is_loopback(address.host) else proxy, LineBackend(self.line))
+        self._proxy = None if is_loopback(address.host) else proxy
+        self.http._pool = _pool(tls, self._proxy, LineBackend(self.line))
+
+    def request(self, filled: Filled) -> httpx.Request:
+        """The request with its target byte for byte, past httpx's own reading of addresses.
+
+        Raises:
+            Unsendable: through a proxy's tunnel httpcore would put a target of ours into the CONNECT as well, so there
+                httpx's reading counts, and an address that it would change is refused.
+        """
+        url, extensions = self.url, {"target": filled.target}
+        if self._proxy is not None and filled.address.scheme == "https":
+            url, extensions = httpx.URL(filled.address.origin + filled.target.decode()), {}
+            if url.raw_path != filled.target:
+                raise Unsendable(
+                    FaultKind.PROTOCOL, "the address cannot go through a proxy unchanged; nothing was sent"
+                )
+        elif self._proxy is not None:
+            extensions = {"target": filled.address.origin.encode() + filled.target}
+        return httpx.Request(
+            filled.method, url, headers=filled.headers, stream=_Content(filled.body), extensions=extensions
+        )
 
     @property
     def is_fresh(self) -> bool:
@@ -143,9 +162,7 @@ class _Exchange:
         """Raises what `failed` understands."""
         for dead in range(MAX_DEAD + 1):
             seat, reused = await self._slots.take(filled.address.origin, new=dead == MAX_DEAD)
-            seat.line.meter = self._meter = Meter(
-                self._now, reused=reused, secure=filled.address.scheme == "https"
-            )
+            seat.line.meter = self._meter = Meter(self._now, reused=reused, secure=filled.address.scheme == "https")
             clean = False
             try:
                 answer, clean = await self._one(seat, filled, self._meter)
@@ -160,18 +177,10 @@ class _Exchange:
 
     async def _one(self, seat: _Seat, filled: Filled, meter: Meter) -> tuple[Answer, bool]:
         """The answer, and whether the connection may be used again."""
-        response = await seat.http.handle_async_request(
-            httpx.Request(
-                filled.method,
-                seat.url,
-                headers=filled.headers,
-                stream=_Content(filled.body),
-                extensions={"target": filled.target},
-            )
-        )
+        response = await seat.http.handle_async_request(seat.request(filled))
         self._on_our_wire(seat, response)
         meter.head_done = True
-        headers, body = _head(filled.method, response)
+        headers, body = read_head(filled.method, response.status_code, response.headers.raw)
         stream = response.stream
         assert isinstance(stream, httpx.AsyncByteStream)
         async for chunk in stream:
@@ -228,32 +237,6 @@ class _Content(httpx.AsyncByteStream):
     async def __aiter__(self) -> AsyncIterator[bytes]:
         if self._body:
             yield self._body
-
-
-def _head(method: str, response: httpx.Response) -> tuple[tuple[tuple[str, str], ...], Body]:
-    """Check the head of the answer; return its headers and the reader for its body. Raises BodyFault."""
-    status, raw = response.status_code, response.headers.raw
-    if not 200 <= status <= 599:
-        raise BodyFault(FaultKind.PROTOCOL, "the answer's status is outside 200-599")
-    if len(raw) > MAX_ANSWER_HEADERS:
-        raise BodyFault(FaultKind.TOO_LARGE, f"the answer has more than {MAX_ANSWER_HEADERS} headers")
-    headers = tuple([(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in raw])
-    if sum([len(name) + len(value) + 4 for name, value in headers]) > MAX_ANSWER_HEADER_BYTES:
-        raise BodyFault(FaultKind.TOO_LARGE, f"the answer's headers are larger than {MAX_ANSWER_HEADER_BYTES} bytes")
-    codings = [value.strip().lower() for name, value in headers if name == "content-encoding"]
-    if len(codings) > 1:
-        raise BodyFault(FaultKind.PROTOCOL, "the answer names its content encoding twice")
-    coding = codings[0] if codings else ""
-    if method != "HEAD" and status not in (204, 304):
-        for name, value in headers:
-            if name == "content-length":
-                if not (value.isascii() and value.isdigit()) or len(value) > 20:
-                    raise BodyFault(FaultKind.PROTOCOL, "the answer's Content-Length is no plain number")
-                if int(value) > MAX_WIRE:
-                    raise BodyFault(FaultKind.TOO_LARGE, f"the body is announced as larger than {MAX_WIRE} bytes")
-    elif coding in GZIP:
-        coding = ""
-    return headers, Body(coding)
 
 
 def _scrubbed(answer: Answer, secret: Secret | None) -> Answer:

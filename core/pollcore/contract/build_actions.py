@@ -14,7 +14,7 @@ from pollcore.contract.build_answers import named
 from pollcore.contract.build_origins import TOKEN
 from pollcore.contract.build_requests import SEEN, Plans
 from pollcore.contract.build_states import expression, statuses
-from pollcore.contract.model import CancelPlan, RequestPlan, Submission, SubmissionAnswer
+from pollcore.contract.parts import CancelPlan, RequestPlan, Submission, SubmissionAnswer
 from pollcore.contract.patterns import regex
 from pollcore.contract.tables import Table
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from pollcore.contract.build_states import QUALIFIERS, expression, statuses
 from pollcore.contract.expressions import Expression, compile_expression
-from pollcore.contract.model import (
+from pollcore.contract.parts import (
     ErrorFields,
     Identity,
     NotFoundRules,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from pollcore.contract.build_states import expression, statuses
-from pollcore.contract.model import Expiry, Hint, Unit
+from pollcore.contract.parts import Expiry, Hint, Unit
 from pollcore.contract.tables import Table, span_text
 from pollcore.facts import (
     DAY,

@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable
 from typing import Any, Final, NoReturn
 
-from pollcore.contract.model import Param
 from pollcore.contract.origins import covers, is_loopback, normalise_origin, wildcard
+from pollcore.contract.parts import Param
 from pollcore.contract.patterns import regex
 from pollcore.contract.tables import Table
 from pollcore.contract.templates import UrlTemplate

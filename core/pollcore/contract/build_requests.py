@@ -12,7 +12,7 @@ import msgspec
 from pollcore.contract.build_answers import named
 from pollcore.contract.build_origins import TOKEN, WORD, Origins
 from pollcore.contract.build_states import expression
-from pollcore.contract.model import Param, RequestPlan, Step
+from pollcore.contract.parts import Param, RequestPlan, Step
 from pollcore.contract.tables import Table
 from pollcore.contract.templates import BodyTemplate, TextTemplate, UrlTemplate
 from pollcore.facts import MINUTE, SECOND

@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from pollcore.contract.expressions import Expression, compile_expression
-from pollcore.contract.model import Meaning, PatternState, Rule, StateTable
+from pollcore.contract.parts import Meaning, PatternState, Rule, StateTable
 from pollcore.contract.patterns import glob
 from pollcore.contract.tables import Table
 from pollcore.facts import StopDetail, Verdict

@@ -11,8 +11,9 @@ from typing import Final
 import msgspec
 
 from pollcore.contract.instances import addressed
-from pollcore.contract.model import Contract, Rule, Unit
+from pollcore.contract.model import Contract
 from pollcore.contract.origins import is_loopback
+from pollcore.contract.parts import Rule, Unit
 from pollcore.contract.tables import span_text
 from pollcore.facts import Limits, Schedule
 

@@ -36,9 +36,9 @@ class Document:
         except RecursionError:
             raise ContractError(f"{filename}: nested deeper than {MAX_DEPTH} levels") from None
         except ValueError as error:
-            line = _line_of(str(error))
-            where = f":{line}" if line else ""
-            raise ContractError(f"{filename}{where}: not TOML: {error}", line=line) from None
+            at = _line_of(str(error))
+            where = f":{at}" if at else ""
+            raise ContractError(f"{filename}{where}: not TOML: {error}", line=at) from None
         self._measure()
         self.lines = key_lines(text.replace("\r\n", "\n"))
 

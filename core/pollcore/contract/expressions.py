@@ -20,11 +20,11 @@ from pollcore.contract.near import did_you_mean
 ROOTS: Final = frozenset({"http", "body", "submitted", "seen", "steps", "step"})
 MAX_EXPRESSION: Final = 1_000
 MAX_NODES: Final = 160
-MAX_NESTING: Final = 24
+MAX_NESTING: Final = 40
 MAX_WIDTH: Final = 256
 """Product of the sizes of all multi-select lists: bounds how far one expression can multiply its input."""
 
-_interpreter: Final = TreeInterpreter()
+_interpreter: Final[Any] = TreeInterpreter()
 
 Keys = tuple[str | int, ...]
 
@@ -50,7 +50,7 @@ class Expression:
             return _interpreter.visit(self._ast, scope)
         value: Any = scope
         for key in self.keys:
-            if type(key) is str:
+            if isinstance(key, str):
                 if type(value) is not dict:
                     return None
                 value = value.get(key)
@@ -79,7 +79,7 @@ def compile_expression(text: str) -> Expression:
     if len(text) > MAX_EXPRESSION:
         raise ValueError(f"expression longer than {MAX_EXPRESSION} characters")
     try:
-        ast: dict[str, Any] = jmespath.compile(text).parsed
+        ast: Any = jmespath.compile(text).parsed
     except JMESPathError as error:
         first = " ".join(str(error).splitlines()[0].split())
         raise ValueError(f"no JMESPath expression: {first}") from None

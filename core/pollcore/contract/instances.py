@@ -12,8 +12,9 @@ from typing import Any, Final
 
 import msgspec
 
-from pollcore.contract.model import Contract, RequestPlan
+from pollcore.contract.model import Contract
 from pollcore.contract.origins import is_loopback, normalise_origin
+from pollcore.contract.parts import RequestPlan
 from pollcore.facts import ContractError, Refused, Snapshot
 
 SETTINGS: Final = ("base_url", "allow_http", "account", "urls")

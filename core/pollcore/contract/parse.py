@@ -7,20 +7,21 @@ Raises ContractError `acme.toml:12: states.waiting: "Running" is also in states.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Any, Final
 
 from msgspec.structs import replace
 
 from pollcore.contract import build_answers, build_limits, build_states
 from pollcore.contract.build_actions import build_cancel, build_result, build_submission
-from pollcore.contract.build_limits import LimitParts
 from pollcore.contract.build_origins import Origins, build_credential, build_params, checked_base_url
 from pollcore.contract.build_requests import Plans, build_steps
 from pollcore.contract.document import Document, dotted
 from pollcore.contract.expressions import Expression, Keys
 from pollcore.contract.instances import digest_of
-from pollcore.contract.model import Contract, RequestPlan, Rule, StateTable, Step, Submission
+from pollcore.contract.model import Contract
+from pollcore.contract.parts import Rule, StateTable, Step
 from pollcore.contract.tables import Table
 from pollcore.contract.templates import TextTemplate, UrlTemplate
 from pollcore.facts import Policy
@@ -46,6 +47,29 @@ def parse(text: str, filename: str) -> Contract:
     name = root.required_text("name", "the contract's name, as its file is called")
     if not NAME.fullmatch(name):
         root.fail("name", f'"{name}" is not lower-case letters, digits and hyphens (at most 64)')
+    contract = Contract(
+        name=name,
+        title=root.text("title", max_length=200) or name,
+        digest=digest_of(text, {}),
+        filename=filename,
+        snapshot_text=text,
+        settings={},
+        lines={dotted(path): line for path, line in root.document.lines.items()},
+        allow_http=False,
+        account=root.text("account", max_length=200),
+        sources=root.texts("sources"),
+        tested_live=root.text("tested_live"),
+        **_sending_and_limits(root),
+        **_reading(root),
+    )
+    root.text("notes", max_length=10_000)
+    root.finish()
+    _check_steps(root, contract)
+    return finished(contract)
+
+
+def _sending_and_limits(root: Table) -> dict[str, Any]:
+    """What goes out, where to, how often: the fields of Contract that requests and decisions read."""
     origins = Origins(root)
     kind, names, optional, least_mode = build_credential(root)
     params = build_params(root)
@@ -58,10 +82,9 @@ def parse(text: str, filename: str) -> Contract:
     cancel, cancel_policy = build_cancel(root, plans, build_limits.build_cancel_policy)
     result = build_result(root, plans)
     submission = build_submission(root, plans)
-    console = root.made("console_url", lambda text: UrlTemplate(text, plans.common))
-    limits = LimitParts(root)
-    table, rules = build_states.build_table(root), build_states.build_rules(root)
-    _check_meaning(root, table, rules, steps)
+    console_url = root.made("console_url", lambda text: UrlTemplate(text, plans.common))
+    limits = build_limits.LimitParts(root)
+    concurrency, per_minute = build_limits.build_caps(root)
     policy = Policy(
         schedule=build_limits.build_schedule(root, build_limits.build_settle(root)),
         default=limits.default,
@@ -72,97 +95,105 @@ def parse(text: str, filename: str) -> Contract:
         hold=limits.hold,
         max_holds=limits.max_holds,
         cancel=cancel_policy,
-        can_resubmit=_can_resubmit(submission),
+        can_resubmit=submission is not None and submission.has_key and submission.request is not None,
         observation_read_only=observation == "read_only",
         least_mode=least_mode,
     )
+    return {
+        "policy": policy,
+        "origins": tuple(origins.allowed),
+        "bare_origins": frozenset(origins.bare),
+        "request_origins": tuple(origin for origin in origins.allowed if "*" not in origin),
+        "base_url": origins.base_url,
+        "requires_base_url": origins.required,
+        "base_url_required": origins.required,
+        "urls": {key: value for key, value in urls.items() if value is not None},
+        "url_names": tuple(urls),
+        "console_url": console_url,
+        "credential_kind": kind,
+        "credential_names": names,
+        "credential_optional": optional,
+        "params": params,
+        "observation": observation,
+        "evidence": evidence,
+        "deadline_basis": limits.deadline_basis,
+        "retention_note": limits.retention_note,
+        "concurrency": concurrency,
+        "per_minute": per_minute,
+        "steps": steps,
+        "long_poll_timeouts": timeouts,
+        "cancel": cancel,
+        "result": result,
+        "submission": submission,
+    }
+
+
+def _reading(root: Table) -> dict[str, Any]:
+    """What answers mean: the fields of Contract that reading uses."""
+    table, rules = build_states.build_table(root), build_states.build_rules(root)
+    if table.value is None and not rules:
+        root.fail("state", 'missing; say where the state is: [state] value = "body.status", or give [[rules]]')
     forbidden_grace, forbidden_max = build_answers.build_forbidden(root)
-    concurrency, per_minute = build_limits.build_caps(root)
     request_id = root.table("request_id") or Table(root.document, ("request_id",), {})
-    request_id_header, request_id_path = request_id.text("header"), build_states.expression(request_id, "path")
+    header, path = request_id.text("header"), build_states.expression(request_id, "path")
     request_id.finish()
     human = root.table("needs_human") or Table(root.document, ("needs_human",), {})
     human_explanation = build_states.expression(human, "explanation")
     human.finish()
-    success, identity = build_answers.build_success(root), build_answers.build_identity(root)
-    error, progress = build_answers.build_error(root), build_answers.build_progress(root)
-    hints, expiries = build_limits.build_hints(root), build_limits.build_expiries(root)
-    read = [
-        table.value,
-        *(part for rule in rules for part in (rule.when, rule.state_from, rule.explanation_from)),
-        *(part for step in steps for _, part in step.remember),
-        *(step.next_url for step in steps),
-        *(part for step in steps for part, _, _ in step.then),
-        *(field.path for field in success.requires),
-        *success.forbids,
-        *(part for _, part in success.fields),
-        *(part.when for part in success.qualifiers),
-        *(identity.job_id, identity.account, identity.attempt, error.message, error.code, error.retryable),
-        *((progress.value, progress.total) if progress is not None else ()),
-        *(part for hint in hints for part in (hint.path, hint.when)),
-        *(part for expiry in expiries for part in (expiry.path, expiry.anchor)),
-        *(human_explanation, request_id_path),
-    ]
-    contract = Contract(
-        name=name,
-        title=root.text("title", max_length=200) or name,
-        digest=digest_of(text, {}),
-        filename=filename,
-        snapshot_text=text,
-        settings={},
-        lines={dotted(path): line for path, line in root.document.lines.items()},
-        policy=policy,
-        origins=tuple(origins.allowed),
-        bare_origins=frozenset(origins.bare),
-        request_origins=tuple(origin for origin in origins.allowed if "*" not in origin),
-        base_url=origins.base_url,
-        requires_base_url=origins.required,
-        base_url_required=origins.required,
-        urls={key: value for key, value in urls.items() if value is not None},
-        url_names=tuple(urls),
-        allow_http=False,
-        account=root.text("account", max_length=200),
-        console_url=console,
-        credential_kind=kind,
-        credential_names=names,
-        credential_optional=optional,
-        params=params,
-        sources=root.texts("sources"),
-        tested_live=root.text("tested_live"),
-        observation=observation,
-        evidence=evidence,
-        deadline_basis=limits.deadline_basis,
-        retention_note=limits.retention_note,
-        concurrency=concurrency,
-        per_minute=per_minute,
-        steps=steps,
-        table=table,
-        rules=rules,
-        needs=frozenset(name for part in read if part is not None for name in part.roots),
+    return {
+        "table": table,
+        "rules": rules,
+        "success": build_answers.build_success(root),
+        "not_found": build_answers.build_not_found(root),
+        "forbidden_grace": forbidden_grace,
+        "forbidden_max": forbidden_max,
+        "redirect": build_answers.build_redirect(root),
+        "identity": build_answers.build_identity(root),
+        "error": build_answers.build_error(root),
+        "human_explanation": human_explanation,
+        "progress": build_answers.build_progress(root),
+        "request_id_header": header.lower() if header else None,
+        "request_id_path": path,
+        "hints": build_limits.build_hints(root),
+        "expiries": build_limits.build_expiries(root),
+        "final_states": _final_states(table, rules),
+    }
+
+
+def finished(contract: Contract) -> Contract:
+    """The contract with what can be known of its expressions: roots, body paths, headers."""
+    read = list(_expressions(contract))
+    header = frozenset({contract.request_id_header} if contract.request_id_header else ())
+    return replace(
+        contract,
+        needs=frozenset(str(root) for part in read for root in part.roots),
         prefixes=_prefixes(read),
-        kept_headers=_headers(read) | ({request_id_header.lower()} if request_id_header else frozenset()),
-        success=success,
-        not_found=build_answers.build_not_found(root),
-        forbidden_grace=forbidden_grace,
-        forbidden_max=forbidden_max,
-        redirect=build_answers.build_redirect(root),
-        identity=identity,
-        error=error,
-        human_explanation=human_explanation,
-        progress=progress,
-        request_id_header=request_id_header.lower() if request_id_header else None,
-        request_id_path=request_id_path,
-        hints=hints,
-        expiries=expiries,
-        long_poll_timeouts=timeouts,
-        cancel=cancel,
-        result=result,
-        submission=submission,
-        final_states=_final_states(table, rules),
+        kept_headers=_headers(read) | header,
     )
-    root.text("notes", max_length=10_000)
-    root.finish()
-    return contract
+
+
+def _expressions(contract: Contract) -> Iterator[Expression]:
+    """Every expression that reading a status answer may evaluate."""
+    success, identity, error, progress = contract.success, contract.identity, contract.error, contract.progress
+    found: list[Expression | None] = [contract.table.value, contract.human_explanation, contract.request_id_path]
+    for rule in contract.rules:
+        found += [rule.when, rule.state_from, rule.explanation_from]
+    for step in contract.steps:
+        found += [step.next_url, *(part for _, part in step.remember), *(part for part, _, _ in step.then)]
+    found += [*(field.path for field in success.requires), *success.forbids, *(part for _, part in success.fields)]
+    found += [one.when for one in success.qualifiers]
+    found += [identity.job_id, identity.account, identity.attempt, error.message, error.code, error.retryable]
+    found += [progress.value, progress.total] if progress is not None else []
+    for hint in contract.hints:
+        found += [hint.path, hint.when]
+    for expiry in contract.expiries:
+        found += [expiry.path, expiry.anchor]
+    if contract.submission is not None and contract.submission.answer is not None:
+        answer = contract.submission.answer
+        found += [answer.job_id, answer.status_url, *(part for _, part in answer.params)]
+    if contract.cancel is not None:
+        found += [contract.cancel.done_when, contract.cancel.refused_when]
+    return (part for part in found if part is not None)
 
 
 def _schema(root: Table) -> None:
@@ -185,9 +216,7 @@ def _urls(root: Table) -> dict[str, str | None]:
         default = inner.text("default")
         inner.text("about")
         inner.finish()
-        found[name] = (
-            checked_base_url(default, lambda why, inner=inner: inner.fail("default", why)) if default else None
-        )
+        found[name] = checked_base_url(default, partial(inner.fail, "default")) if default else None
     return found
 
 
@@ -199,26 +228,20 @@ def _long_poll(step: Step, name: str, text: str, held: int) -> Step:
     return replace(step, request=replace(plan, query=query, total_ms=total))
 
 
-def _check_meaning(root: Table, table: StateTable, rules: tuple[Rule, ...], steps: tuple[Step, ...]) -> None:
-    if table.value is None and not rules:
-        root.fail("state", 'missing; say where the state is: [state] value = "body.status", or give [[rules]]')
-    names = {step.name for step in steps}
-    for n, rule in enumerate(rules):
+def _check_steps(root: Table, contract: Contract) -> None:
+    names = {step.name for step in contract.steps}
+    for n, rule in enumerate(contract.rules):
         if rule.step is not None and rule.step not in names:
             root.document.fail(("rules", n, "step"), f'"{rule.step}" is no step (known: {", ".join(sorted(names))})')
 
 
-def _can_resubmit(submission: Submission | None) -> bool:
-    return submission is not None and submission.has_key and submission.request is not None
-
-
-def _prefixes(expressions: Iterable[Expression | None]) -> tuple[Keys, ...]:
-    found = {prefix for part in expressions if part is not None for prefix in part.prefixes if prefix[0] == "body"}
+def _prefixes(expressions: Iterable[Expression]) -> tuple[Keys, ...]:
+    found = {prefix for part in expressions for prefix in part.prefixes if prefix[0] == "body"}
     return tuple(sorted(found, key=str))
 
 
-def _headers(expressions: Iterable[Expression | None]) -> frozenset[str]:
-    paths = [path for part in expressions if part is not None for path in part.prefixes]
+def _headers(expressions: Iterable[Expression]) -> frozenset[str]:
+    paths = [path for part in expressions for path in part.prefixes]
     return frozenset(str(path[2]) for path in paths if path[:2] == ("http", "headers") and len(path) > 2)
 
 
@@ -226,13 +249,3 @@ def _final_states(table: StateTable, rules: tuple[Rule, ...]) -> tuple[str, ...]
     listed = [(text, meaning.verdict) for place in (table.texts, table.others) for text, meaning in place.items()]
     ruled = [(rule.state, rule.meaning.verdict) for rule in rules if rule.state and rule.meaning]
     return tuple(dict.fromkeys(text for text, verdict in (*listed, *ruled) if verdict.is_final and text))
-
-
-def plans_of(contract: Contract) -> tuple[RequestPlan, ...]:
-    """Every request that the contract can render."""
-    more = (
-        contract.cancel.request if contract.cancel else None,
-        contract.result,
-        contract.submission.request if contract.submission else None,
-    )
-    return tuple(step.request for step in contract.steps) + tuple(plan for plan in more if plan is not None)

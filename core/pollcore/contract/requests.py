@@ -12,9 +12,10 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from pollcore.contract.model import Contract, RequestPlan, Submission
+from pollcore.contract.model import Contract
 from pollcore.contract.near import did_you_mean
 from pollcore.contract.origins import covers, normalise_origin
+from pollcore.contract.parts import RequestPlan
 from pollcore.contract.templates import Fill, header_value
 from pollcore.facts import Operation, Refused, Request, Slot, Submitted
 
@@ -73,7 +74,7 @@ def submit_request(contract: Contract, submitted: Submitted, key: str, credentia
         raise Refused(f"the idempotency key is longer than {submission.key_max_length}", code="bad_parameter")
     fill = _fill(contract, submitted, {}, None, key)
     plan = submission.request
-    url = _with_query(_url(plan, fill, submitted, None), plan, fill)
+    url = _with_query(_url(plan, fill, submitted), plan, fill)
     if submission.key_query is not None:
         url += f"{'&' if '?' in url else '?'}{quote(submission.key_query, safe='')}={quote(key, safe='')}"
     request = _request(contract, plan, url, fill, credential)
@@ -94,7 +95,7 @@ def fingerprint(contract: Contract, submitted: Submitted) -> str | None:
     plan = submission.request
     fill = _fill(contract, submitted, {}, None, "-")
     try:
-        url = _with_query(_url(plan, fill, submitted, None), _without_key(plan), fill)
+        url = _with_query(_url(plan, fill, submitted), _without_key(plan), fill)
         body = plan.body.canonical(fill) if plan.body is not None else _form(_without_key(plan), fill) or b""
     except Refused:
         return None
@@ -162,7 +163,7 @@ def _render(
     if next_url is not None:
         # the provider's own next address already carries its query (R18)
         return _request(contract, plan, next_url, fill, credential)
-    url = _url(plan, fill, submitted, contract)
+    url = _url(plan, fill, submitted)
     return _request(contract, plan, _with_query(url, plan, fill) if plan.query else url, fill, credential)
 
 
@@ -182,7 +183,7 @@ def _fill(
     return Fill(single, {"params": params, "seen": seen, "result": result or _NONE, "urls": contract.urls})
 
 
-def _url(plan: RequestPlan, fill: Fill, submitted: Submitted, contract: Contract | None) -> str:
+def _url(plan: RequestPlan, fill: Fill, submitted: Submitted) -> str:
     given = submitted.status_url
     if plan.use_provider_url != "never" and given is not None:
         return given

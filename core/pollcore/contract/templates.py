@@ -1,8 +1,8 @@
 """Templates of requests: `{job_id}`, `{params.region}`, `{seen.build_url}` in URLs, headers and bodies.
 
 Job: parse once, render quickly, encode by the place where a value lands. Must not know: contracts' tables, origins that
-are allowed, secrets. A value in a path or query is percent-encoded whole, slashes included; `{name|path}` keeps slashes;
-`{name|raw}` takes text that is already encoded. A placeholder at the very start of a URL is a URL itself, verbatim.
+are allowed, secrets. A value in a path or query is percent-encoded whole, slashes included; `{name|path}` keeps
+slashes; `{name|raw}` takes text that is already encoded. A placeholder at the very start of a URL is a URL itself, verbatim.
 """
 
 from __future__ import annotations
@@ -169,7 +169,8 @@ class UrlTemplate:
             if type(part) is str:
                 out.append(part)
             else:
-                assert isinstance(part, Placeholder) and encode is not None
+                assert isinstance(part, Placeholder)
+                assert encode is not None
                 out.append(encode(part, part.text(fill)))
         url = "".join(out)
         if len(url) > MAX_URL:

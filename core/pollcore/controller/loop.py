@@ -99,7 +99,7 @@ class Controller:
         self._gather_ms = gather_ms
         self._shared = Shared()
         self.contracts = Contracts(store)
-        self._prepare = Preparer(self.contracts, credentials, self._shared, chance, caps or {})
+        self._prepare = Preparer(store, self.contracts, credentials, self._shared, chance, caps or {})
         self._exchange = Exchanger(transport, clock, chance, self._shared)
         self._woken = asyncio.Event()
         self._results: list[Result] = []

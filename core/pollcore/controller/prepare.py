@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from pollcore import decide, outcome
+from pollcore import decide, grants, outcome
 from pollcore.contract import Contract, normalise_origin, requests
 from pollcore.controller.contracts import Contracts
 from pollcore.controller.questions import question_for
@@ -37,7 +37,7 @@ from pollcore.facts import (
     StopReason,
     Wait,
 )
-from pollcore.ports import Chance, Claim, Credentials, Write
+from pollcore.ports import Chance, Claim, Credentials, Store, Write
 
 LEASE_MS: Final = 30_000
 LEASE_MARGIN_MS: Final = 5_000
@@ -75,12 +75,14 @@ class Preparer:
 
     def __init__(
         self,
+        store: Store,
         contracts: Contracts,
         credentials: Credentials,
         shared: Shared,
         chance: Chance,
         caps: Mapping[str, Caps],
     ) -> None:
+        self._store = store
         self._caps = caps
         self._contracts = contracts
         self._credentials = credentials
@@ -115,8 +117,8 @@ class Preparer:
                 return None
             case Escalate() as stop:
                 return self.stop(operation, stop, policy, now)
-            case decide.EndHold() as end:
-                return self._end_hold(operation, end, policy, now)
+            case decide.EndHold():
+                return await self._end_hold(operation, now)
             case decide.LimitPassed() as passed:
                 after, events = outcome.after_limit(operation, passed, now=now)
                 return Write(after=after, fence_change=operation.change, events=events)
@@ -211,15 +213,16 @@ class Preparer:
         text = f"credential {operation.credential} asks for approval {mode.value}"
         return self.stop(operation, decide.stop(operation, reason, explanation=text), policy, now)
 
-    def _end_hold(self, operation: Operation, end: decide.EndHold, policy: Policy, now: Moment) -> Write:
-        after, events = outcome.after_hold_end(operation, end, policy=policy, now=now)
-        asks = after.status is not Status.WAITING
-        stop = end.stop
+    async def _end_hold(self, operation: Operation, now: Moment) -> Write:
+        """The hold is over: its own question is settled, a held stop asks anew, a held wait goes on."""
+        question = next(iter(await self._store.questions(operation.operation_id)), None)
+        ended = grants.end_of_hold(operation, question, now=now, new_id=f"esc-{self._chance.token(6)}")
         return Write(
-            after=after,
+            after=ended.operation or operation,
             fence_change=operation.change,
-            events=events,
-            open_question=question_for(after, stop, now, self._chance) if asks and stop is not None else None,
+            events=ended.events,
+            open_question=ended.opened,
+            close_question=ended.closed,
         )
 
     def _shared_wait(self, operation: Operation, policy: Policy, now: Moment) -> Write | None:

@@ -9,11 +9,10 @@ from __future__ import annotations
 import msgspec
 
 from pollcore import schedule
-from pollcore.decide.cause import STATUS_OF, stop
+from pollcore.decide.cause import stop
 from pollcore.decide.charge import Charge
 from pollcore.decide.limits import passed_limit, spent_budget, stop_of_limits
 from pollcore.facts import (
-    LEAVE_THE_WAIT_GOING,
     DelaySource,
     Escalate,
     Instant,
@@ -39,9 +38,7 @@ class Due(msgspec.Struct, frozen=True):
 
 
 class EndHold(msgspec.Struct, frozen=True):
-    """A hold is over. *stop*: the question that it interrupted returns, anew; None: the wait goes on."""
-
-    stop: Escalate | None = None
+    """A hold is over: what a stop had asked is asked anew, else the wait goes on (`grants.end_of_hold`)."""
 
 
 class LimitPassed(msgspec.Struct, frozen=True):
@@ -108,18 +105,7 @@ def _held(operation: Operation, now: Moment) -> Leave | EndHold | Rearm:
             return Leave("held")
         if now.wall < operation.hold_until:
             return Rearm() if same_boot else Leave("held")
-    reason = operation.stop_reason
-    if reason is None or reason in LEAVE_THE_WAIT_GOING or STATUS_OF.get(reason) is not Status.ESCALATED:
-        return EndHold()
-    again = stop(
-        operation,
-        reason,
-        operation.stop_detail,
-        explanation=operation.stop_explanation,
-        state=operation.last_known_state,
-        result=operation.result,
-    )
-    return EndHold(again)
+    return EndHold()
 
 
 def _passed_by_boot_clock(operation: Operation, now: Moment) -> StopReason | None:

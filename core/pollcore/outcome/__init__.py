@@ -4,7 +4,6 @@ Job: the names that other floors use. Must not know: SQL, sealing, leases, how d
 """
 
 from pollcore.outcome.events import (
-    hold_events,
     limit_events,
     reading_events,
     schedule_events,
@@ -12,7 +11,6 @@ from pollcore.outcome.events import (
     submitted_events,
 )
 from pollcore.outcome.record import (
-    after_hold_end,
     after_limit,
     after_reading,
     after_rearm,
@@ -21,13 +19,11 @@ from pollcore.outcome.record import (
 )
 
 __all__ = [
-    "after_hold_end",
     "after_limit",
     "after_reading",
     "after_rearm",
     "after_schedule",
     "after_stop",
-    "hold_events",
     "limit_events",
     "reading_events",
     "schedule_events",

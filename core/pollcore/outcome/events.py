@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pollcore.decide import EndHold, LimitPassed
+from pollcore.decide import LimitPassed
 from pollcore.facts import (
     AuditEvent,
     Decision,
@@ -77,17 +77,6 @@ def schedule_events(before: Operation, after: Operation, wait: Wait, *, now: Mom
             **fields,
         ),
     )
-
-
-def hold_events(before: Operation, after: Operation, end: EndHold, *, now: Moment) -> tuple[AuditEvent, ...]:
-    """A hold ended: the question returned, or the wait goes on."""
-    fields = _limits(after)
-    if end.stop is not None:
-        fields |= {"decision": "escalate", "reason": end.stop.reason.value, "text": end.stop.explanation}
-        fields["detail"] = None if end.stop.detail is None else end.stop.detail.value
-    else:
-        fields |= {"decision": "wait", "next_poll_at": after.next_poll_at, "delay_source": after.delay_source}
-    return (AuditEvent(at=now.wall, event=EventName.HOLD_ENDED, state_before=before.last_known_state, **fields),)
 
 
 def limit_events(before: Operation, after: Operation, passed: LimitPassed, *, now: Moment) -> tuple[AuditEvent, ...]:

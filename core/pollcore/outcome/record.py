@@ -13,11 +13,10 @@ from typing import Any
 import msgspec
 
 from pollcore import schedule
-from pollcore.decide import EndHold, LimitPassed, charge_of, open_until, settling_after
+from pollcore.decide import LimitPassed, charge_of, open_until, settling_after
 from pollcore.facts import (
     TRANSITIONS,
     AuditEvent,
-    BootMs,
     Decision,
     Escalate,
     Fault,
@@ -33,7 +32,7 @@ from pollcore.facts import (
     Verdict,
     Wait,
 )
-from pollcore.outcome.events import hold_events, limit_events
+from pollcore.outcome.events import limit_events
 
 _STATE_OF_THE_JOB = frozenset(
     {
@@ -126,34 +125,10 @@ def after_schedule(operation: Operation, wait: Wait, *, policy: Policy, now: Mom
     return _waits(operation, wait, {"guidance_until": until}, now)
 
 
-def after_hold_end(
-    operation: Operation, end: EndHold, *, policy: Policy, now: Moment
-) -> tuple[Operation, tuple[AuditEvent, ...]]:
-    """The record after its hold, and the events: the question returns, or the wait goes on inside its limits.
-
-    The wait goes on at its stored time, or, if that has passed, not before `min_delay` from now (T6: one request at
-    most for all that was missed) and not before open guidance.
-    """
-    if end.stop is not None:
-        after = _ends(operation, end.stop, {"hold_until": None}, now)
-    else:
-        floor = now.wall + schedule.min_delay(policy.schedule)
-        at = max(operation.next_poll_at or 0, operation.guidance_until or 0, floor)
-        at = min(at, max(now.wall, now.wall + schedule.room(operation, now)))
-        resumed = msgspec.structs.replace(
-            operation,
-            status=Status.WAITING,
-            version=operation.version + 1,
-            hold_until=None,
-            next_poll_at=Instant(at),
-        )
-        after = msgspec.structs.replace(resumed, due_boot=schedule.due_boot(resumed, now))
-    return after, hold_events(operation, after, end, now=now)
-
-
 def after_limit(operation: Operation, passed: LimitPassed, *, now: Moment) -> tuple[Operation, tuple[AuditEvent, ...]]:
     """E7: the record after a limit passed while its question was open: a new version, and nothing else."""
-    after = msgspec.structs.replace(operation, version=operation.version + 1, due_boot=_due_after(operation, now))
+    due = schedule.due_boot(operation, now)
+    after = msgspec.structs.replace(operation, version=operation.version + 1, due_boot=due)
     return after, limit_events(operation, after, passed, now=now)
 
 
@@ -202,12 +177,6 @@ def _ends(operation: Operation, decision: Succeed | Escalate, changes: dict[str,
         }
     after = msgspec.structs.replace(operation, **changes)
     return msgspec.structs.replace(after, due_boot=schedule.due_boot(after, now))
-
-
-def _due_after(operation: Operation, now: Moment) -> BootMs | None:
-    """The next limit of an escalated record, behind the one that passed: strictly later than now."""
-    due = schedule.due_boot(operation, now)
-    return due if due is not None and due > now.boot else None
 
 
 def _memory(

@@ -14,7 +14,7 @@ from pollcore.reading.look import Look, RuleFailed, Seen
 
 
 def read_cancel(contract: Contract, brought: Answer | Fault) -> tuple[ActionOutcome, str | None]:
-    """(outcome, detail for people). An outcome that cannot be told is `unknown` and is never repeated by itself (O5)."""
+    """(outcome, detail for people). What cannot be told is `unknown` and is never repeated by itself (O5)."""
     if isinstance(brought, Fault):
         return fault_outcome(brought)
     plan = contract.cancel

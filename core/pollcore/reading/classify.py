@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from pollcore.contract.build_states import json_key
-from pollcore.contract.model import Meaning, Rule, StateTable
 from pollcore.contract.near import near
+from pollcore.contract.parts import Meaning, Rule, StateTable
 from pollcore.facts import StopDetail, Verdict
 from pollcore.reading.draft import ABOUT_THE_JOB, Draft, broken
 from pollcore.reading.look import Look, RuleFailed, shown

@@ -11,7 +11,6 @@ from typing import Any, Final
 import msgspec
 
 from pollcore.contract.expressions import Keys
-from pollcore.contract.model import Contract
 from pollcore.facts import Answer, Instant
 from pollcore.reading.look import Look
 
@@ -90,7 +89,7 @@ class Unpacked(msgspec.Struct, frozen=True):
     cut: bool
 
 
-def unpack(envelope: bytes, contract: Contract) -> Unpacked | None:
+def unpack(envelope: bytes) -> Unpacked | None:
     """The answer as kept; None: the bytes are no envelope of ours."""
     try:
         found = msgspec.json.decode(envelope)

@@ -37,7 +37,13 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     memory: Memory
 
 
-def explain(contract: Contract, operation: Operation, answer: Answer, now: Moment, url: str = "") -> Explanation:
+def explain(
+    contract: Contract,
+    operation: Operation,
+    answer: Answer,
+    now: Moment,  # noqa: ARG001 - the answer carries its own times
+    url: str = "",
+) -> Explanation:
     """Read *answer* as a poll of *operation* would, and say why. Nothing is sent or stored."""
     look = opened(contract, _seen(operation, operation.memory), (_exchange(operation, answer, url),))
     look.trace = []
@@ -55,7 +61,7 @@ def explain(contract: Contract, operation: Operation, answer: Answer, now: Momen
 
 def reread(contract: Contract, operation: Operation, stored: bytes, now: Moment) -> Observation:
     """adopt_contract: the stored envelope under *contract*. An envelope that was cut cannot be read again."""
-    kept = envelope.unpack(stored, contract)
+    kept = envelope.unpack(stored)
     if kept is None or kept.cut:
         http = HttpFact(kept.answer.status if kept else 0, now.wall, now.wall)
         text = "the stored answer was too large to be kept whole" if kept else "the stored answer cannot be read"

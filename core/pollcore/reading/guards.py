@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import msgspec
 
-from pollcore.contract.model import Expiry, Required
 from pollcore.contract.origins import absolute, host_of, is_loopback, normalise_origin
+from pollcore.contract.parts import Expiry, Required
 from pollcore.facts import Instant, Refused, ResultPointer, StopDetail, Verdict, clock_time, iso, parse_instant
 from pollcore.reading import times
 from pollcore.reading.draft import Draft

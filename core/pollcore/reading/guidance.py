@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from pollcore.contract.model import Hint
+from pollcore.contract.parts import Hint
 from pollcore.facts import SECOND, Answer, Guidance, HintFault, Instant
 from pollcore.reading import times
 from pollcore.reading.look import Look, RuleFailed

@@ -10,8 +10,9 @@ from typing import Any
 import msgspec
 
 from pollcore.contract.expressions import Expression
-from pollcore.contract.model import Contract, SubmissionAnswer
+from pollcore.contract.model import Contract
 from pollcore.contract.origins import absolute, covers, normalise_origin
+from pollcore.contract.parts import SubmissionAnswer
 from pollcore.facts import (
     ActionOutcome,
     Answer,

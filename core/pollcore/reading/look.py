@@ -11,7 +11,8 @@ from typing import Any, Final
 import msgspec
 
 from pollcore.contract.expressions import Expression
-from pollcore.contract.model import Contract, Step
+from pollcore.contract.model import Contract
+from pollcore.contract.parts import Step
 from pollcore.facts import Answer, Exchange, Instant, Memory, Submitted, iso
 from pollcore.reading import strict_json
 

@@ -10,8 +10,9 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from pollcore.contract.model import Contract, Step
+from pollcore.contract.model import Contract
 from pollcore.contract.origins import absolute
+from pollcore.contract.parts import Step
 from pollcore.facts import (
     Exchange,
     HttpFact,
@@ -36,7 +37,10 @@ MAX_REQUEST_ID: Final = 200
 
 
 def read(
-    contract: Contract, operation: Operation, exchanges: tuple[Exchange, ...], now: Moment
+    contract: Contract,
+    operation: Operation,
+    exchanges: tuple[Exchange, ...],
+    now: Moment,  # noqa: ARG001 - part of the call for readings that will need it; answers carry their own times
 ) -> tuple[Observation, Memory]:
     """Read the newest of *exchanges* (one poll's steps, the newest last).
 
@@ -95,14 +99,13 @@ def _judge(look: Look) -> Draft:
     foreign = foreign_location(look)
     if foreign is not None:
         return foreign
-    draft = by_rules(look)
-    ruled = draft is not None
-    if draft is None or not (draft.verdict.is_final or draft.verdict is Verdict.NEEDS_HUMAN):
+    by_rule = by_rules(look)
+    ruled = by_rule is not None
+    if by_rule is None or not (by_rule.verdict.is_final or by_rule.verdict is Verdict.NEEDS_HUMAN):
         onward = _onward(look)
         if onward is not None:
             return onward
-    if draft is None:
-        draft = by_value(look) if code in contract.table.statuses else by_status(look)
+    draft = by_rule or (by_value(look) if code in contract.table.statuses else by_status(look))
     if draft.rule == "not_found":
         draft = not_found(look)
     if look.body_fault is None and (ruled or code < 400):

@@ -13,13 +13,13 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, Final
 
-from pollcore.contract.model import Unit
+from pollcore.contract.parts import Unit
 from pollcore.facts import EARLIEST, LATEST, SECOND, Instant, from_datetime, parse_instant
 
-_MONTHS: Final = {name: n for n, name in enumerate("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)}
+_MONTH: Final = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
+_MONTHS: Final = {name: number for number, name in enumerate(_MONTH.split("|"), 1)}
 _DAYS: Final = "Mon|Tue|Wed|Thu|Fri|Sat|Sun"
 _LONG_DAYS: Final = "Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday"
-_MONTH: Final = "|".join(_MONTHS)
 _CLOCK: Final = r"(?P<h>[0-9]{2}):(?P<m>[0-9]{2}):(?P<s>[0-9]{2})"
 _FORMS: Final = (
     re.compile(rf"(?:{_DAYS}), (?P<day>[0-9]{{2}}) (?P<month>{_MONTH}) (?P<year>[0-9]{{4}}) {_CLOCK} GMT"),

@@ -30,6 +30,7 @@ from pollcore.facts import (
     HttpFact,
     Instant,
     Moment,
+    NotFound,
     Operation,
     Operator,
     ResultPointer,
@@ -214,10 +215,14 @@ class FakeCore:
         self.store = Store(self.clock)
         self.actions = Actions(self.store)
         self.config = Config()
-        self.contracts = SimpleNamespace(listing=list)
+        self.contracts = SimpleNamespace(listing=list, find=self._no_contract)
         self.vault = SimpleNamespace(describe=lambda: "tests.Backend")
         self.backend = Backend()
         self.credential_admin = SimpleNamespace(vault=Vault(Path("/home"), backend=self.backend), meta=MemoryMeta())
+
+    @staticmethod
+    def _no_contract(name: str) -> Any:
+        raise NotFound(f"no contract {name!r}")
 
 
 def make_question(operation_id: str = "op-1", **changes: Any) -> Escalation:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.console.cli.conftest import FakeCore, Outcome
 
+from pollcore.adapters.config import Config, Instance
 from pollcore.facts import CredentialUnavailable, StoreUnusable
 
 Call = Callable[..., Outcome]
@@ -95,5 +96,9 @@ def test_a_keyring_that_cannot_be_used_is_wrong_and_names_the_way_out(home: Path
         raise CredentialUnavailable("no keyring: start a Secret Service", "keyring_absent")
 
     core.vault.describe = fail
-    found = findings(call("doctor", "--home", str(home), "--json"))["keyring"]
-    assert (found["state"], found["text"]) == ("wrong", "no keyring: start a Secret Service")
+    look = lambda: findings(call("doctor", "--home", str(home), "--json"))["keyring"]  # noqa: E731
+    assert look()["state"] == "note"
+    core.config = Config(providers={"acme": Instance(contract="acme", credential="acme-key")})
+    found = look()
+    assert found["state"] == "wrong"
+    assert found["text"] == "no keyring: start a Secret Service; credentials in use: acme-key"

@@ -54,10 +54,10 @@ raise SystemExit(run([a for a in sys.argv[1:] if a != "sick"]))
 """
 
 
-def start(*argv: str) -> subprocess.Popen[bytes]:
+def start(*argv: str, program: str = PROGRAM) -> subprocess.Popen[bytes]:
     paths = os.pathsep.join((str(ROOT / "core"), str(ROOT / "console")))
     return subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, *argv],
+        [sys.executable, "-c", program, *argv],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": paths},
@@ -110,3 +110,33 @@ def test_a_store_that_cannot_commit_is_told_and_its_recovery_too(tmp_path: Path)
         process.kill()
         process.communicate(timeout=LIMIT_S)
     assert b"nothing is sent: disk full" in seen
+
+
+INTERRUPTED = """
+import asyncio, sys
+from pollconsole import bridge
+from pollconsole.cli.entry import run
+
+def with_core(*_, **__):
+    async def body():
+        print("READY", file=sys.stderr, flush=True)
+        await asyncio.sleep(60)
+    return asyncio.run(body())
+
+bridge.with_core = with_core
+raise SystemExit(run(sys.argv[1:]))
+"""
+
+
+def test_ctrl_c_ends_a_blocking_command_without_a_traceback(tmp_path: Path) -> None:
+    process = start("wait", "op-1", "--home", str(tmp_path), program=INTERRUPTED)
+    try:
+        read_until(process, b"READY")
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=LIMIT_S)
+    finally:
+        process.kill()
+        process.wait(LIMIT_S)
+    assert process.returncode == 130
+    assert err.split() == [b"interrupted"]
+    assert list(tmp_path.iterdir()) == []

@@ -129,6 +129,10 @@ class Bench:
         self.settle(0.25)
 
     @property
+    def state(self) -> str:
+        return self.guard.state.value
+
+    @property
     def letter(self) -> str:
         letter = self.guard.view(self.now).letter
         assert letter is not None

@@ -6,6 +6,7 @@ import copy
 import pickle
 
 import pytest
+from tests.console.guard.bench import CARD, Bench
 
 from pollconsole.guard import Guard
 from pollconsole.guard_facts import (
@@ -19,7 +20,6 @@ from pollconsole.guard_facts import (
     text_digest,
 )
 from pollconsole.guard_fence import MAX_QUESTIONS
-from tests.console.guard.bench import CARD, Bench
 
 pytestmark = pytest.mark.rule("G3")
 
@@ -40,7 +40,7 @@ def decided(bench: Bench) -> Evidence:
 def test_a_digit_and_then_the_shown_letter_decide(bench: Bench) -> None:
     evidence = decided(bench)
     assert (evidence.choice, evidence.card_digest) == ("1", "card")
-    assert bench.guard.state is State.DECIDED
+    assert bench.state == "DECIDED"
     assert bench.guard.take_outcome() is None
 
 
@@ -80,7 +80,7 @@ def test_no_one_but_the_machine_makes_an_evidence(bench: Bench) -> None:
 def test_a_card_that_was_not_painted_stays_locked(bench: Bench) -> None:
     bench.settle(10)
     bench.press("1")
-    assert bench.guard.state is State.LOCKED
+    assert bench.state == "LOCKED"
     assert bench.guard.fence_wanted is False
 
 
@@ -88,9 +88,9 @@ def test_a_marker_of_an_earlier_version_opens_nothing(bench: Bench) -> None:
     old = bench.guard.marker
     bench.tell("changed")
     bench.paint(old)
-    assert bench.guard.state is State.LOCKED
+    assert bench.state == "LOCKED"
     bench.paint()
-    assert bench.guard.state is State.FENCING
+    assert bench.state == "FENCING"
     assert bench.guard.fence_wanted is True
 
 
@@ -101,9 +101,9 @@ def test_keys_before_the_terminals_answer_choose_nothing(bench: Bench) -> None:
     bench.key("1")
     bench.answer()
     bench.settle(0.7)
-    assert bench.guard.state is State.QUIET
+    assert bench.state == "QUIET"
     bench.settle(0.2)
-    assert bench.guard.state is State.ARMED
+    assert bench.state == "ARMED"
 
 
 def test_a_report_of_another_cell_is_no_answer(bench: Bench) -> None:
@@ -111,16 +111,16 @@ def test_a_report_of_another_cell_is_no_answer(bench: Bench) -> None:
     bench.ask(5, 7)
     bench.answer(1, 2)
     bench.settle(1.0)
-    assert bench.guard.state is State.FENCING
+    assert bench.state == "FENCING"
 
 
 def test_a_terminal_that_never_answers_needs_the_long_quiet(bench: Bench) -> None:
     bench.paint()
     bench.ask()
     bench.settle(3.9)
-    assert bench.guard.state is State.QUIET
+    assert bench.state == "QUIET"
     bench.settle(0.3)
-    assert bench.guard.state is State.ARMED
+    assert bench.state == "ARMED"
     bench.press("3")
     assert bench.evidence[0].record.steps[0].fence_ms is None
 
@@ -133,7 +133,7 @@ def test_an_answer_that_comes_late_starts_the_quiet_again_even_under_a_held_key(
     bench.answer()
     bench.settle(0.3)
     assert bench.evidence == []
-    assert bench.guard.state is State.QUIET
+    assert bench.state == "QUIET"
 
 
 def test_a_terminal_that_used_to_answer_is_asked_again_not_done_without(bench: Bench) -> None:
@@ -147,13 +147,13 @@ def test_a_terminal_that_used_to_answer_is_asked_again_not_done_without(bench: B
             questions += 1
         bench.settle(1.0)
     assert questions == MAX_QUESTIONS
-    assert bench.guard.state is State.FENCING
+    assert bench.state == "FENCING"
     assert "open it again" in bench.guard.view(bench.now).message
     bench.open()
     bench.paint()
     bench.ask()
     bench.settle(4.3)
-    assert bench.guard.state is State.ARMED
+    assert bench.state == "ARMED"
 
 
 def test_an_answer_to_any_question_of_this_version_counts(bench: Bench) -> None:
@@ -166,7 +166,7 @@ def test_an_answer_to_any_question_of_this_version_counts(bench: Bench) -> None:
     bench.ask(6, 8)
     bench.wait(0.5)
     bench.answer(5, 7)
-    assert bench.guard.state is State.QUIET
+    assert bench.state == "QUIET"
 
 
 @pytest.mark.parametrize("kind", ["paste", "focus", "changed", "resumed"])
@@ -185,7 +185,7 @@ def test_what_changes_the_screen_locks_and_goes_back_to_step_one(bench: Bench, k
 def test_other_input_ends_the_quiet(bench: Bench, kind: str) -> None:
     bench.arm()
     bench.tell(kind)
-    assert bench.guard.state is State.QUIET
+    assert bench.state == "QUIET"
     bench.press("3")
     assert bench.evidence == []
 
@@ -194,7 +194,7 @@ def test_other_input_ends_the_quiet(bench: Bench, kind: str) -> None:
 def test_any_input_after_the_key_undoes_it(bench: Bench, kind: str) -> None:
     bench.arm()
     bench.key("3")
-    assert bench.guard.state is State.PENDING
+    assert bench.state == "PENDING"
     bench.wait(0.1)
     bench.tell(kind)
     bench.settle(0.6)
@@ -226,7 +226,7 @@ def test_a_key_that_is_not_genuine_or_not_alone_is_only_input(bench: Bench) -> N
         bench.arm()
         bench.key("3", **flags)
         bench.settle(0.3)
-        assert bench.guard.state is State.QUIET
+        assert bench.state == "QUIET"
     assert bench.evidence == []
 
 
@@ -256,7 +256,7 @@ def test_input_that_is_still_on_its_way_holds_arming_and_the_key(bench: Bench) -
     bench.shown()
     bench.wait(1.0)
     bench.tick(idle=False)
-    assert bench.guard.state is State.QUIET
+    assert bench.state == "QUIET"
     bench.tick()
     bench.key("3")
     bench.wait(0.2)
@@ -322,7 +322,7 @@ def test_a_screen_that_stood_still_must_be_seen_again(bench: Bench) -> None:
     bench.arm()
     bench.wait(2.1)
     bench.tick()
-    assert bench.guard.state is State.LOCKED
+    assert bench.state == "LOCKED"
 
 
 def test_denying_takes_one_armed_key(bench: Bench) -> None:
@@ -359,7 +359,7 @@ def test_a_card_that_does_not_fit_never_arms_and_says_why(bench: Bench) -> None:
 def test_a_card_of_which_a_part_is_missing_says_which(bench: Bench) -> None:
     bench.guard.partly_written("the last line")
     assert "the last line" in bench.guard.view(bench.now).message
-    assert bench.guard.state is State.LOCKED
+    assert bench.state == "LOCKED"
 
 
 @pytest.mark.rule("G4")
@@ -391,7 +391,7 @@ def test_the_letter_is_drawn_anew_and_can_be_any_of_the_pool() -> None:
         bench.press("1")
         letters.add(bench.letter)
     assert letters == set(LETTER_POOL)
-    assert not letters & set("ynojkgGtsq") and not any(letter.isdigit() for letter in letters)
+    assert not letters & set("ynojkgGtsq123456789")
 
 
 def test_the_view_tells_what_to_paint(bench: Bench) -> None:
@@ -408,7 +408,7 @@ def test_the_view_tells_what_to_paint(bench: Bench) -> None:
     assert view.prompt == f"press {view.letter} to confirm 1 extend 15 min / 4 checks"
 
 
-@pytest.mark.parametrize("choices", [(), (Choice("1", "a"), Choice("1", "b")), (Choice("0", "a"),), (Choice("y", "a"),)])
+@pytest.mark.parametrize("choices", [(), (Choice("1", "a"),) * 2, (Choice("0", "a"),), (Choice("y", "a"),)])
 def test_a_card_with_unusable_choices_is_refused(choices: tuple[Choice, ...]) -> None:
     with pytest.raises(ValueError, match="choice"):
         OpenCard("card", "text", choices)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.console.guard.bench import Bench
 
 from pollconsole.guard_facts import LETTER_POOL, State
-from tests.console.guard.bench import Bench
 
 GAPS = (0.0, 0.01, 0.05, 0.14, 0.16, 0.31, 0.5, 0.76, 1.0, 2.05, 4.1, 31.0)
 NAMES = ("1", "2", "3", "4", "5", "y", "enter", "space", "escape", "alt+1", "left_shift", "?", "?", "*", "*")
@@ -107,6 +107,10 @@ def long_run(events: int, seed: int) -> Bench:
     bench = Bench(seed)
     chance = bench.random
     old_marker = bench.guard.marker
+
+    def likely() -> bool:
+        return chance.random() < 0.8
+
     done = 0
     while done < events:
         if chance.random() < 0.02:
@@ -121,7 +125,7 @@ def long_run(events: int, seed: int) -> Bench:
                     ("paint", chance.choice(("now", "old"))),
                     ("ask", chance.choice(CELLS)),
                     ("answer", chance.choice(CELLS)),
-                    ("key", chance.choice(NAMES), chance.random() < 0.8, chance.random() < 0.8, chance.choice((0.0, 0.2))),
+                    ("key", chance.choice(NAMES), likely(), likely(), chance.choice((0.0, 0.2))),
                     ("key", chance.choice(NAMES), True, True, 0.0),
                     ("finger", chance.choice("123?")),
                     ("tell", chance.choice(DISTURBANCES)),

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from tests.console.guard_example import ExampleApp
 from textual import events
 from textual.message import Message
 from textual.pilot import Pilot
@@ -18,7 +19,6 @@ from pollconsole.driver import GuardDriver, HeadlessGuardDriver, StampingDriver,
 from pollconsole.guard_facts import GuardTimes, GuardView, State
 from pollconsole.guarded import GuardedCard
 from pollconsole.terminal_input import Parsed
-from tests.console.guard_example import ExampleApp
 
 pytestmark = pytest.mark.rule("G3")
 
@@ -368,7 +368,7 @@ async def test_the_driver_takes_apart_what_even_a_filter_let_through() -> None:
     async with running() as (app, _):
         written: list[str] = []
         driver = keyboard(app)
-        driver.watch.wrote = written.append  # type: ignore[method-assign]
+        driver.watch.wrote = written.append  # type: ignore[method-assign, assignment]
         driver.write("\x1b[1;1Hraw \x1b]52;c;aGk=\x07")
         assert written == ["\x1b[1;1Hraw ␛]52;c;aGk=�"]
 
@@ -378,7 +378,7 @@ async def test_hostile_text_past_every_wall_reaches_the_terminal_as_text() -> No
     async with running() as (app, _):
         written: list[str] = []
         driver = keyboard(app)
-        driver.watch.wrote = written.append  # type: ignore[method-assign]
+        driver.watch.wrote = written.append  # type: ignore[method-assign, assignment]
         app.screen.query_one("#text Static", Static).update("raw \x1b]52;c;aGk=\x07 \x1b[6n\x9b6n \u202e end")
         await until(lambda: any("end" in data for data in written))
         out = "".join(written)

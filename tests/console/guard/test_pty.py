@@ -4,14 +4,17 @@ but the honest ones. The waits are part of the scripts: they are the fingers."""
 from __future__ import annotations
 
 import json
+import os
+import random
 import re
+import signal
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-
 from tests.console.ptylib import Terminal
 
 pytestmark = pytest.mark.rule("G3")
@@ -336,11 +339,9 @@ def test_provider_text_presses_no_key_and_asks_nothing(desk: Callable[..., Desk]
 
 @pytest.mark.slow
 def test_odd_bytes_neither_decide_nor_end_the_app(desk: Callable[..., Desk]) -> None:
-    import random
-
     chance = random.Random(11)
     pieces = ["\x1b[97;1:2u", "\x1b[97:65;2;65u", "\x1b[99999999999u", "\x1bP", "\x1b\\", "\x1b[200~", "\x1b[201~"]
-    pieces += ["2", "1", "\x1b[", ";", ":", "u", "\x1b[5;5R", "\x1b[<0;1;1M", "\x1b[I", "\x1b]11;", "\x07", "\xff", "\x1b[M"]
+    pieces += ["\x1b[5;5R", "\x1b[<0;1;1M", "\x1b[I", "\x1b]11;", "\x07", "\xff", "\x1b[M", *"21;:u", "\x1b["]
     one = desk()
     one.open()
     for _ in range(400):
@@ -353,10 +354,31 @@ def test_odd_bytes_neither_decide_nor_end_the_app(desk: Callable[..., Desk]) -> 
     assert one.decide()["rejected_keys"] > 0
 
 
-def test_a_line_that_is_cut_ends_the_app_instead_of_spinning(desk: Callable[..., Desk]) -> None:
-    import os
-    import time
+def threads(desk: Desk) -> int:
+    return len(list(Path(f"/proc/{desk.terminal.pid}/task").iterdir()))
 
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads are counted in /proc")
+@pytest.mark.parametrize("stopped", [True, False], ids=["stopped", "only continued"])
+def test_a_program_that_was_continued_reads_its_keyboard_once_and_is_locked(
+    desk: Callable[..., Desk], stopped: bool
+) -> None:
+    one = desk()
+    one.open()
+    one.armed()
+    before, asked = threads(one), one.terminal.asked
+    if stopped:
+        os.kill(one.terminal.pid, signal.SIGSTOP)
+        one.terminal.send("2")
+        one.terminal.run_for(0.3)
+    os.kill(one.terminal.pid, signal.SIGCONT)
+    one.terminal.until(lambda: one.terminal.asked > asked, what="another fence")
+    assert one.decided() == []
+    assert one.decide()["choice"] == "1"
+    assert threads(one) == before
+
+
+def test_a_line_that_is_cut_ends_the_app_instead_of_spinning(desk: Callable[..., Desk]) -> None:
     one = desk(env={"GUARD_EXAMPLE_IGNORE_HANGUP": "1"})
     one.terminal.hang_up()
     for _ in range(1000):

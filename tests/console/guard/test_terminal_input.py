@@ -1,4 +1,4 @@
-"""Any bytes of a terminal become events or are dropped and counted; none ends the app and none is spelled out as keys."""
+"""Any bytes of a terminal become events or are dropped and counted; none ends the app, none is spelled out as keys."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ pytestmark = pytest.mark.rule("G3")
 
 
 def names(parsed: list[Parsed]) -> list[str]:
-    return [item.message.key if isinstance(item.message, events.Key) else type(item.message).__name__ for item in parsed]
+    messages = (item.message for item in parsed)
+    return [each.key if isinstance(each, events.Key) else type(each).__name__ for each in messages]
 
 
 def read(data: bytes) -> list[Parsed]:
@@ -145,8 +146,8 @@ def test_mouse_focus_and_resize_still_reach_the_app() -> None:
     assert names(read(b"\x1b[?2048;0$y")) in ([], ["InBandWindowResize"])
 
 
-PIECES = (b"\x1b", b"[", b"O", b"P", b"]", b"1", b"y", b";", b":", b"u", b"R", b"~", b"\x1b[200~", b"\x1b[201~", b"\xff") + (
-    (b"\x1b\\", b"M", b"<", b"99999999999", b"?", b"$y", b"t", b"48;", b"\x07", b"\x00", b"\x9b", "世".encode())
+PIECES = tuple(bytes([byte]) for byte in b"\x1b[OP]1y;:uR~M<?t\x07\x00\x9b\xff") + tuple(
+    piece.encode() for piece in ("\x1b[200~", "\x1b[201~", "\x1b\\", "99999999999", "$y", "48;", "世")
 )
 
 

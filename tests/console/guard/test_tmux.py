@@ -31,7 +31,8 @@ class Pane:
     def __init__(self, folder: Path) -> None:
         self.socket = folder / "tmux"
         self.outcome = folder / "outcome"
-        self.tmux("-f", "/dev/null", "new-session", "-d", "-x", "120", "-y", "40", sys.executable, str(EXAMPLE), str(self.outcome))
+        program = (sys.executable, str(EXAMPLE), str(self.outcome))
+        self.tmux("-f", "/dev/null", "new-session", "-d", "-x", "120", "-y", "40", *program)
         self.until(lambda: "A opens" in self.text())
 
     def tmux(self, *arguments: str) -> str:

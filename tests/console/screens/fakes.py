@@ -261,6 +261,7 @@ class FakeCore:
         self.store = FakeStore(seeded)
         self.actions = FakeActions(self)
         self.polling = FakeController(self)
+        self.notices: list[str] = []
 
     def controller(self) -> FakeController:
         return self.polling

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 from hypothesis import strategies as st
 
+from pollcore import grants
 from pollcore.escalation import ChangedContract, Circumstances, CredentialUse, ModeChange, choices
 from pollcore.facts import (
     MINUTE,
@@ -168,6 +169,25 @@ def offered(
 def observation(verdict: Verdict, state: str = "compiling", **changes: object) -> Observation:
     """What a stored answer reads as."""
     return Observation(verdict=verdict, http=HttpFact(200, STOPPED_AT, STOPPED_AT), state=state, **changes)
+
+
+def decide(
+    reason: StopReason,
+    label: str,
+    op: Operation | None = None,
+    *,
+    now: Moment = NOW,
+    policy: Policy = POLICY,
+    facts: Circumstances = EVERYTHING,
+    **more: object,
+) -> grants.Applied:
+    """What came of choosing *label* on the card of *reason*."""
+    op = op or stopped(reason)
+    choice = offered(reason, op, now=now, policy=policy, facts=facts)[label]
+    asked = question(reason, op)
+    return grants.apply(
+        op, asked, choice, policy=policy, now=now, operator=ALICE, because="seen", new_id="esc-2", **more
+    )
 
 
 # --- strategies -------------------------------------------------------------------------------------------------------

@@ -15,36 +15,20 @@ from pollcore.facts import (
     MINUTE,
     SECOND,
     TRANSITIONS,
-    ActionKind,
     Choice,
     ChoiceKind,
-    CredentialMode,
     DelaySource,
     EventName,
     Instant,
-    Memory,
-    Policy,
-    PollconsoleError,
     Refused,
-    ResultPointer,
     Stale,
     Status,
     StopDetail,
     StopReason,
-    Verdict,
 )
 
 K = ChoiceKind
 R = StopReason
-
-
-def decide(reason, label, op=None, *, now=made.NOW, policy=made.POLICY, facts=made.EVERYTHING, **more):
-    op = op or made.stopped(reason)
-    choice = made.offered(reason, op, now=now, policy=policy, facts=facts)[label]
-    asked = made.question(reason, op)
-    return grants.apply(
-        op, asked, choice, policy=policy, now=now, operator=made.ALICE, because="seen", new_id="esc-2", **more
-    )
 
 
 # --- for every record, reason and choice ------------------------------------------------------------------------------
@@ -145,7 +129,7 @@ def test_lowering_never_adds_anything(data, reason, now, kind):
 
 @pytest.mark.rule("T5", "E4")
 def test_the_first_check_after_a_grant_is_due_at_grant_time_plus_min_delay():
-    after = decide(R.REQUEST_BUDGET_EXHAUSTED, "extend 15 min / 4 checks").operation
+    after = made.decide(R.REQUEST_BUDGET_EXHAUSTED, "extend 15 min / 4 checks").operation
     assert after.status is Status.WAITING
     assert after.next_poll_at == made.NOW.wall + schedule.min_delay(made.POLICY.schedule)
     assert after.delay_source is DelaySource.MANUAL_EXTENSION
@@ -159,13 +143,13 @@ def test_the_first_check_after_a_grant_is_due_at_grant_time_plus_min_delay():
 def test_a_grant_does_not_go_around_open_guidance():
     until = Instant(made.NOW.wall + 10 * MINUTE)
     op = made.stopped(R.GUIDANCE_BEYOND_DEADLINE, guidance_until=until)
-    assert decide(R.GUIDANCE_BEYOND_DEADLINE, "extend 15 min / 4 checks", op).operation.next_poll_at == until
+    assert made.decide(R.GUIDANCE_BEYOND_DEADLINE, "extend 15 min / 4 checks", op).operation.next_poll_at == until
 
 
 @pytest.mark.rule("T9", "E4")
 def test_a_grant_moves_both_clocks_also_after_a_reboot():
     now = msgspec.structs.replace(made.NOW, boot_id="boot-2", boot=1_000)
-    after = decide(R.REQUEST_BUDGET_EXHAUSTED, "extend 15 min / 4 checks", now=now).operation
+    after = made.decide(R.REQUEST_BUDGET_EXHAUSTED, "extend 15 min / 4 checks", now=now).operation
     assert after.boot_id == "boot-2"
     assert after.deadline_boot - now.boot == after.deadline_at - now.wall == 17 * MINUTE
 
@@ -173,7 +157,7 @@ def test_a_grant_moves_both_clocks_also_after_a_reboot():
 @pytest.mark.rule("B5")
 def test_a_grant_beyond_useful_until_moves_it():
     op = made.stopped(R.USEFULNESS_ENDED, useful_until=Instant(made.NOW.wall - SECOND))
-    after = decide(R.USEFULNESS_ENDED, "extend 15 min / 4 checks", op).operation
+    after = made.decide(R.USEFULNESS_ENDED, "extend 15 min / 4 checks", op).operation
     assert after.useful_until == after.deadline_at == made.DEADLINE + 15 * MINUTE
 
 
@@ -247,9 +231,9 @@ def test_a_size_that_the_contract_does_not_list_is_refused(minutes, checks):
 @pytest.mark.rule("E7")
 def test_an_approved_request_goes_on_and_a_rejected_one_leaves_the_wait_as_it_was():
     op = made.stopped(R.EXTENSION_REQUESTED)
-    after = decide(R.EXTENSION_REQUESTED, "extend 15 min / 4 checks", op).operation
+    after = made.decide(R.EXTENSION_REQUESTED, "extend 15 min / 4 checks", op).operation
     assert (after.max_status_requests, after.status) == (16, Status.WAITING)
-    rejected = decide(R.EXTENSION_REQUESTED, "reject", op)
+    rejected = made.decide(R.EXTENSION_REQUESTED, "reject", op)
     same = msgspec.structs.replace(op, version=op.version + 1, due_boot=rejected.operation.due_boot)
     assert rejected.operation == same
     assert rejected.events[0].event is EventName.REJECTED
@@ -270,301 +254,3 @@ def test_a_second_submission_waits_for_its_first_limits_or_is_closed():
     assert (granted.status, granted.max_status_requests, granted.status_requests_used) == (Status.WAITING, 20, 12)
     assert granted.extensions_used == 0
     assert grants.apply(op, asked, by_kind[K.REJECT], **give).operation.status is Status.CLOSED
-
-
-# --- the other choices ------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.rule("E7", "E4")
-def test_a_check_once_is_marked_and_takes_no_extension_while_there_is_time():
-    after = decide(R.UNKNOWN_STATE, "check once").operation
-    assert after.check_once
-    assert after.extensions_used == 0
-    late = decide(R.UNKNOWN_STATE, "check once, with 15 min / 4 checks", now=made.at("11:05:00")).operation
-    assert late.check_once
-    assert late.extensions_used == 1
-
-
-@pytest.mark.rule("E5")
-def test_a_cancel_brings_its_confirm_window_and_is_no_extension():
-    done = decide(R.DEADLINE_EXCEEDED, "cancel at provider", now=made.at("11:30:00"))
-    after = done.operation
-    assert done.action is ActionKind.CANCEL
-    assert after.status is Status.WAITING
-    assert after.cancel_granted
-    assert after.deadline_at == made.at("11:35:00").wall
-    assert (after.max_status_requests, after.extensions_used) == (14, 0)
-
-
-@pytest.mark.rule("E6")
-def test_a_resubmit_closes_a_stop_and_leaves_an_end_alone():
-    open_one = decide(R.DELIVERY_AMBIGUOUS, "resubmit")
-    assert (open_one.action, open_one.operation.status) == (ActionKind.RESUBMIT, Status.CLOSED)
-    ended = decide(R.JOB_FAILED, "resubmit")
-    assert (ended.action, ended.operation.status) == (ActionKind.RESUBMIT, Status.FAILED)
-    assert ended.settled
-
-
-@pytest.mark.rule("E8")
-def test_close_ends_a_stop_and_settles_the_card_of_an_end():
-    assert decide(R.DEADLINE_EXCEEDED, "close").operation.status is Status.CLOSED
-    done = decide(R.JOB_EXPIRED, "close")
-    assert done.operation.status is Status.EXPIRED
-    assert done.closed.decision == "close"
-    assert done.opened is None
-
-
-@pytest.mark.rule("E2", "E7")
-def test_a_hold_on_a_stop_ends_in_the_same_question_anew():
-    held = decide(R.UNKNOWN_STATE, "hold up to 30 min")
-    op = held.operation
-    assert op.status is Status.HELD
-    assert op.hold_until == made.DEADLINE  # cut at the deadline
-    assert held.opened.reason is R.OPERATOR_REQUEST
-    assert held.events[0].event is EventName.HELD
-    back = grants.end_of_hold(op, held.opened, now=made.at("10:59:00"), new_id="esc-3")
-    assert back.operation.status is Status.ESCALATED
-    assert (back.opened.reason, back.opened.cause) == (R.UNKNOWN_STATE, "unknown_state:acme")
-    assert back.closed.decision == "superseded"
-    assert back.operation.status_requests_used == op.status_requests_used
-
-
-@pytest.mark.rule("E2")
-def test_a_hold_on_a_running_wait_ends_by_itself_inside_its_limits():
-    held = decide(R.OPERATOR_REQUEST, "hold up to 30 min", now=made.at("10:30:00"))
-    assert held.operation.hold_until == made.at("11:00:00").wall
-    back = grants.end_of_hold(held.operation, held.opened, now=made.at("10:40:00"), new_id="e")
-    assert back.operation.status is Status.WAITING
-    assert back.opened is None
-    assert back.operation.next_poll_at == held.operation.next_poll_at
-    with pytest.raises(Stale):
-        grants.end_of_hold(back.operation, None, now=made.NOW, new_id="e")
-
-
-@pytest.mark.rule("S8", "E2")
-@pytest.mark.parametrize(
-    ("verdict", "status", "asks"),
-    [
-        (Verdict.WAITING, Status.WAITING, None),
-        (Verdict.SUCCEEDED, Status.SUCCEEDED, None),
-        (Verdict.FAILED, Status.FAILED, R.JOB_FAILED),
-        (Verdict.CANCELLED, Status.CANCELLED, R.JOB_CANCELLED),
-        (Verdict.EXPIRED, Status.EXPIRED, R.JOB_EXPIRED),
-        (Verdict.UNKNOWN, Status.ESCALATED, R.UNKNOWN_STATE),
-        (Verdict.NEEDS_HUMAN, Status.ESCALATED, R.NEEDS_HUMAN),
-        (Verdict.INTEGRATION, Status.ESCALATED, R.INTEGRATION_FAILURE),
-        (Verdict.DENIED, Status.ESCALATED, R.AUTHORIZATION_DENIED),
-    ],
-)
-def test_adopting_a_contract_goes_by_what_the_stored_answer_now_says(verdict, status, asks):
-    seen = made.observation(verdict, result=ResultPointer({"url": "https://x.test/r"}))
-    op = made.stopped(R.UNKNOWN_STATE)
-    done = decide(R.UNKNOWN_STATE, "adopt the changed contract", op, observation=seen, memory=Memory(polls=6))
-    after = done.operation
-    assert (after.status, after.contract_digest, after.last_known_state) == (status, "sha-new", "compiling")
-    assert (done.opened.reason if done.opened else None) == asks
-    assert (after.deadline_at, after.max_status_requests) == (op.deadline_at, op.max_status_requests)
-    assert after.memory.polls == 6
-    assert done.action is None
-
-
-@pytest.mark.rule("S8", "X2")
-def test_adopting_after_the_deadline_gives_no_time():
-    now = made.at("11:05:00")
-    seen = made.observation(Verdict.WAITING)
-    done = decide(R.UNKNOWN_STATE, "adopt the changed contract", now=now, observation=seen)
-    assert done.operation.status is Status.ESCALATED
-    assert done.opened.reason is R.DEADLINE_EXCEEDED
-    assert done.operation.deadline_at == made.DEADLINE
-
-
-@pytest.mark.rule("E5")
-def test_an_adopted_cancelled_end_asks_nothing_when_an_operator_granted_the_cancel():
-    op = made.stopped(R.UNKNOWN_STATE, cancel_granted=True)
-    done = decide(R.UNKNOWN_STATE, "adopt the changed contract", op, observation=made.observation(Verdict.CANCELLED))
-    assert done.operation.status is Status.CANCELLED
-    assert done.opened is None
-
-
-@pytest.mark.rule("E2")
-def test_accepting_an_unvalidated_result_says_that_it_was_not_validated():
-    done = decide(R.INTEGRATION_FAILURE, "accept the unvalidated result")
-    assert done.operation.status is Status.SUCCEEDED
-    assert done.operation.result.validated is False
-    assert done.operation.next_poll_at is None
-    assert done.operation.due_boot is None
-
-
-@pytest.mark.rule("E2", "G2")
-def test_another_credential_replaces_the_present_one_and_nothing_else():
-    op = made.stopped(R.AUTHORIZATION_DENIED)
-    after = decide(R.AUTHORIZATION_DENIED, "use credential acme-second", op).operation
-    assert after.credential == "acme-second"
-    assert after.submitted == op.submitted
-    assert after.status is Status.WAITING
-
-
-@pytest.mark.rule("G6", "E2")
-def test_a_denied_call_stops_with_approval_denied_and_can_be_asked_again():
-    denied = decide(R.CALL_APPROVAL, "deny")
-    op = denied.operation
-    assert (op.status, op.stop_reason) == (Status.ESCALATED, R.APPROVAL_DENIED)
-    assert denied.opened.reason is R.APPROVAL_DENIED
-    again = choices(op, denied.opened, policy=made.POLICY, now=made.NOW)
-    ask = next(choice for choice in again if choice.kind is K.ASK_AGAIN)
-    asked = grants.apply(
-        op, denied.opened, ask, policy=made.POLICY, now=made.NOW, operator="x", because=None, new_id="esc-3"
-    )
-    assert asked.operation.status is Status.AWAITING_APPROVAL
-    assert asked.opened.reason is R.CALL_APPROVAL
-
-
-@pytest.mark.rule("G6", "G7")
-def test_approvals_add_nothing_to_the_operations_limits():
-    once = decide(R.CALL_APPROVAL, "approve once")
-    assert once.approves is K.APPROVE_ONCE
-    assert once.operation.status is Status.WAITING
-    session = decide(R.SESSION_APPROVAL, "approve session, 480 min / 200 calls")
-    assert session.approves is K.APPROVE_SESSION
-    assert session.operation.max_status_requests == 12
-    assert session.operation.deadline_at == made.DEADLINE
-
-
-@pytest.mark.rule("X7")
-def test_first_use_is_answered_as_read_only_or_as_an_action():
-    assert decide(R.FIRST_USE, "approve: it is read-only").read_only is True
-    assert decide(R.FIRST_USE, "reject: it is an action").read_only is False
-
-
-@pytest.mark.rule("G6", "G2")
-def test_a_mode_change_gives_exactly_the_mode_that_was_shown():
-    asked = made.question(R.MODE_CHANGE, None)
-    found = choices(None, asked, policy=Policy(), now=made.NOW, circumstances=made.EVERYTHING)
-    give = {"policy": Policy(), "now": made.NOW, "operator": made.ALICE, "because": None, "new_id": "e"}
-    assert grants.apply(None, asked, found[0], **give).mode is CredentialMode.STANDING
-    rejected = grants.apply(None, asked, found[1], **give)
-    assert rejected.mode is None
-    assert rejected.closed.decision == "reject"
-    with pytest.raises(Stale):
-        grants.apply(None, rejected.closed, found[0], **give)
-
-
-@pytest.mark.rule("A1")
-def test_the_event_of_a_decision_holds_limits_operator_time_reason_and_what_was_shown():
-    event = decide(R.REQUEST_BUDGET_EXHAUSTED, "extend 15 min / 4 checks", notes=("card abc",)).events[0]
-    assert (event.event, event.at, event.operator) == (EventName.GRANTED, made.NOW.wall, "alice@ops-1 (pts/3)")
-    assert (event.detail, event.reason, event.text) == ("extend 15 min / 4 checks", "request_budget_exhausted", "seen")
-    assert (event.max_requests, event.deadline_at) == (16, made.DEADLINE + 15 * MINUTE)
-    assert "card abc" in event.notes
-    assert "status_requests 12 -> 16" in event.notes
-
-
-@pytest.mark.rule("G8")
-def test_a_refused_grant_is_an_event_too():
-    op = made.stopped(R.UNKNOWN_STATE)
-    choice = made.offered(R.UNKNOWN_STATE, op)["check once"]
-    event = grants.refused_event(
-        op, made.question(R.UNKNOWN_STATE, op), choice, made.NOW, "alice", "the card has changed"
-    )
-    assert (event.event, event.text, event.detail) == (EventName.GRANT_REFUSED, "the card has changed", "check once")
-
-
-# --- asking and lowering ----------------------------------------------------------------------------------------------
-
-
-def ask(op, question=None, *, minutes=15, checks=4, policy=made.POLICY, now=made.NOW):
-    return grants.request_extension(
-        op,
-        question,
-        minutes=minutes,
-        checks=checks,
-        because="large",
-        by="agent-7",
-        policy=policy,
-        now=now,
-        new_id="esc-9",
-    )
-
-
-@pytest.mark.rule("G5", "E7")
-def test_an_agents_request_opens_a_question_and_changes_no_limit():
-    op = made.operation()
-    done = ask(op)
-    assert done.opened.reason is R.EXTENSION_REQUESTED
-    assert (done.opened.minutes, done.opened.checks, done.opened.asked_by) == (15, 4, "agent-7")
-    assert done.operation.status is Status.WAITING
-    assert (done.operation.deadline_at, done.operation.max_status_requests) == (op.deadline_at, op.max_status_requests)
-    assert (done.operation.next_poll_at, done.opened.version) == (op.next_poll_at, done.operation.version)
-    assert done.events[0].event is EventName.EXTENSION_REQUESTED
-
-
-@pytest.mark.rule("G5", "E4")
-@pytest.mark.parametrize(
-    ("op", "question", "size", "says"),
-    [
-        (made.operation(), None, (20, 4), "15 min / 4 checks, 60 min / 10 checks"),
-        (made.operation(extensions_used=3), None, (15, 4), "max_extensions"),
-        (made.stopped(R.UNKNOWN_STATE), made.question(R.UNKNOWN_STATE, made.stopped(R.UNKNOWN_STATE)), (15, 4), "open"),
-        (made.stopped(R.UNKNOWN_STATE), None, (15, 4), "escalated"),
-        (made.operation(), made.question(R.EXTENSION_REQUESTED, made.operation()), (15, 4), "open"),
-        (made.operation(status=Status.SUCCEEDED), None, (15, 4), "has ended"),
-    ],
-)
-def test_a_request_out_of_bounds_is_refused_and_says_why(op, question, size, says):
-    with pytest.raises(Refused, match=says):
-        ask(op, question, minutes=size[0], checks=size[1])
-
-
-@pytest.mark.rule("E7")
-def test_an_operator_opens_one_question_on_a_running_wait_which_goes_on():
-    op = made.operation()
-    done = grants.open_operator_question(op, None, operator=made.ALICE, now=made.NOW, new_id="esc-5")
-    assert done.operation.status is Status.WAITING
-    assert done.opened.reason is R.OPERATOR_REQUEST
-    with pytest.raises(Refused, match="open"):
-        grants.open_operator_question(op, done.opened, operator=made.ALICE, now=made.NOW, new_id="esc-6")
-    with pytest.raises(Refused):
-        grants.open_operator_question(made.stopped(R.JOB_FAILED), None, operator="x", now=made.NOW, new_id="e")
-
-
-@pytest.mark.rule("G5")
-@pytest.mark.parametrize("kind", sorted(set(ChoiceKind) - LOWERS_AUTHORITY - {ChoiceKind.END_HOLD}))
-def test_nothing_that_gives_authority_can_be_done_by_lowering(kind):
-    with pytest.raises(Refused, match="keypress"):
-        grants.lower(made.operation(), None, kind, policy=made.POLICY, now=made.NOW, by="cli", because=None, new_id="e")
-
-
-@pytest.mark.rule("G5", "E8")
-def test_the_command_line_closes_and_holds_a_running_wait_without_a_question():
-    give = {"policy": made.POLICY, "now": made.NOW, "by": "bob", "because": "not needed", "new_id": "e"}
-    closed = grants.lower(made.operation(), None, K.CLOSE, **give)
-    assert closed.operation.status is Status.CLOSED
-    assert closed.closed is None
-    held = grants.lower(made.operation(), None, K.HOLD, **give)
-    assert held.operation.status is Status.HELD
-    assert held.opened.reason is R.OPERATOR_REQUEST
-    ended = grants.lower(held.operation, held.opened, K.END_HOLD, **give)
-    assert ended.operation.status is Status.WAITING
-
-
-@pytest.mark.rule("B2", "G5")
-def test_the_command_line_rejects_only_what_was_asked():
-    give = {"policy": made.POLICY, "now": made.NOW, "by": "bob", "because": "no", "new_id": "e"}
-    op = made.stopped(R.EXTENSION_REQUESTED)
-    done = grants.lower(op, made.question(R.EXTENSION_REQUESTED, op), K.REJECT, **give)
-    assert done.closed.operator == "bob"
-    with pytest.raises(Refused, match="no open question"):
-        grants.lower(op, None, K.REJECT, **give)
-    stop = made.stopped(R.DEADLINE_EXCEEDED)
-    with pytest.raises(Refused, match="permits: close"):
-        grants.lower(stop, made.question(R.DEADLINE_EXCEEDED, stop), K.DENY, **give)
-
-
-@pytest.mark.rule("E7")
-def test_a_taken_over_question_is_settled_and_takes_no_decision_any_more():
-    op = made.stopped(R.EXTENSION_REQUESTED)
-    choice = made.offered(R.EXTENSION_REQUESTED, op)["reject"]
-    gone = grants.supersede(made.question(R.EXTENSION_REQUESTED, op), made.NOW)
-    assert gone.decision == "superseded"
-    with pytest.raises(PollconsoleError, match="already decided"):
-        grants.apply(op, gone, choice, policy=made.POLICY, now=made.NOW, operator="x", because=None, new_id="e")

@@ -6,9 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-CASES: list[dict[str, Any]] = json.loads(
-    (Path(__file__).parents[2] / "data" / "cases.json").read_text("utf-8")
-)
+CASES: list[dict[str, Any]] = json.loads((Path(__file__).parents[2] / "data" / "cases.json").read_text("utf-8"))
 """Answer sequences distilled from public bug reports of pollers, with the right outcome."""
 
 

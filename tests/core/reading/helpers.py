@@ -76,7 +76,11 @@ def operation(memory: Memory | None = None, *, job_id: str = "job-1", **submitte
 
 
 def answer(
-    status: int = 200, body: Any = None, headers: dict[str, str] | list[tuple[str, str]] | None = None, *, after: int = 5_000
+    status: int = 200,
+    body: Any = None,
+    headers: dict[str, str] | list[tuple[str, str]] | None = None,
+    *,
+    after: int = 5_000,
 ) -> Answer:
     """*body*: bytes as they are, None for none, anything else as JSON. *after*: ms since the start."""
     pairs = list(headers.items()) if isinstance(headers, dict) else headers or []

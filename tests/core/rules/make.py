@@ -6,11 +6,14 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from pollcore import decide
 from pollcore.facts import (
     HOUR,
     MINUTE,
     BootMs,
+    Decision,
     DelaySource,
+    Escalate,
     Fault,
     FaultKind,
     Guidance,
@@ -28,6 +31,7 @@ from pollcore.facts import (
     StopReason,
     Submitted,
     Verdict,
+    Wait,
 )
 
 T0 = Instant(1_772_445_600_000)
@@ -92,6 +96,25 @@ def fault(kind: FaultKind = FaultKind.TIMEOUT, *, sent: bool = True) -> Fault:
 def memory(**fields: Any) -> Memory:
     """What was seen before."""
     return Memory(**fields)
+
+
+def decided(op: Operation, reading: Observation | Fault, *, policy: Policy = POLICY, now: Moment = NOW) -> Decision:
+    """The decision at a middling draw."""
+    return decide.decide(op, reading, policy=policy, now=now, draw=0.5)
+
+
+def stopped(op: Operation, reading: Observation | Fault, *, policy: Policy = POLICY, now: Moment = NOW) -> Escalate:
+    """The decision, which is a stop."""
+    found = decided(op, reading, policy=policy, now=now)
+    assert isinstance(found, Escalate), found
+    return found
+
+
+def waits(op: Operation, reading: Observation | Fault, *, policy: Policy = POLICY, now: Moment = NOW) -> Wait:
+    """The decision, which is a wait."""
+    found = decided(op, reading, policy=policy, now=now)
+    assert isinstance(found, Wait), found
+    return found
 
 
 # --- strategies -------------------------------------------------------------------------------------------------------

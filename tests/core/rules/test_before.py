@@ -99,7 +99,7 @@ def test_a_wall_clock_set_forward_does_not_cut_guidance_short() -> None:
 
 
 @pytest.mark.rule("O7", "E2")
-def test_a_hold_on_a_stop_ends_in_its_question_and_one_on_a_wait_ends_by_itself() -> None:
+def test_a_hold_lets_nothing_out_until_its_time_and_then_ends() -> None:
     held: dict[str, Any] = {
         "status": Status.HELD,
         "hold_until": Instant(T0 + 60_000),
@@ -107,11 +107,8 @@ def test_a_hold_on_a_stop_ends_in_its_question_and_one_on_a_wait_ends_by_itself(
     }
     assert check(NOW.after(59_999), **held) == decide.Leave("held")
     assert check(NOW.after(60_000), **held) == decide.EndHold()
-    stop = {"stop_reason": StopReason.UNKNOWN_STATE, "stop_explanation": "compiling", "last_known_state": "compiling"}
-    found = check(NOW.after(60_000), **held, **stop)
-    assert isinstance(found, decide.EndHold)
-    assert found.stop is not None
-    assert (found.stop.reason, found.stop.explanation) == (StopReason.UNKNOWN_STATE, "compiling")
+    stepped = Moment(Instant(T0 + HOUR // 2), BootMs(NOW.boot + 10_000), "boot-1")
+    assert check(stepped, **held) == decide.Leave("held")
 
 
 @pytest.mark.rule("E7")

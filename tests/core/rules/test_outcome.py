@@ -96,7 +96,8 @@ def test_a_held_record_keeps_its_hold_through_an_answer_and_ends_by_a_final_one(
     held = operation(
         status=Status.HELD, hold_until=Instant(T0 + 60_000), due_boot=BootMs(NOW.boot + 60_000), next_poll_at=None
     )
-    after, _ = step(held, answer())
+    stepped = Moment(Instant(T0 + 7_000), NOW.boot, "boot-1")
+    after, _ = step(held, answer(), now=stepped)
     assert (after.status, after.hold_until, after.due_boot) == (Status.HELD, held.hold_until, held.due_boot)
     assert step(held, answer(Verdict.SUCCEEDED, "done"))[0].status is Status.SUCCEEDED
 
@@ -114,6 +115,13 @@ def test_each_reading_is_charged_to_its_own_budget_alone() -> None:
     assert used(fault(FaultKind.CUT_OFF)) == (1, 0, 1)
     for kind in (FaultKind.NOT_SENT, FaultKind.ANSWER_LOST, FaultKind.TOO_LARGE, FaultKind.FOREIGN_ORIGIN):
         assert used(fault(kind)) == (0, 0, 1)
+
+
+@pytest.mark.rule("B2", "B4")
+def test_a_granted_check_never_raises_a_spent_counter_above_its_maximum() -> None:
+    spent = operation(transport_failures_used=3, rate_limited_used=3, check_once=True)
+    assert step(spent, fault())[0].transport_failures_used == 3
+    assert step(spent, answer(Verdict.RATE_LIMITED, None, code=429))[0].rate_limited_used == 3
 
 
 @pytest.mark.rule("B2")
@@ -209,25 +217,6 @@ def test_a_wish_for_approval_keeps_the_plan_and_runs_to_the_deadline() -> None:
     (event,) = outcome.stop_events(op, after, ask, now=NOW)
     assert (after.status, after.stop_reason, after.next_poll_at) == (Status.AWAITING_APPROVAL, None, op.next_poll_at)
     assert (after.due_boot, event.event) == (NOW.boot + HOUR, EventName.QUESTION_OPENED)
-
-
-@pytest.mark.rule("E2", "T6")
-def test_a_hold_that_ends_sends_one_request_at_most_and_not_at_once() -> None:
-    held = operation(status=Status.HELD, hold_until=T0, next_poll_at=Instant(T0 - 9 * 60_000))
-    after, (event,) = outcome.after_hold_end(held, decide.EndHold(), policy=POLICY, now=NOW)
-    assert (after.status, after.hold_until, after.next_poll_at) == (Status.WAITING, None, T0 + 2_500)
-    assert after.due_boot == NOW.boot + 2_500
-    assert (event.event, event.decision) == (EventName.HOLD_ENDED, "wait")
-
-
-@pytest.mark.rule("E2")
-def test_a_hold_on_a_stop_returns_to_its_question() -> None:
-    held = operation(status=Status.HELD, hold_until=T0, stop_reason=StopReason.NEEDS_HUMAN, version=4)
-    end = decide.before(held, policy=POLICY, now=NOW)
-    assert isinstance(end, decide.EndHold)
-    after, (event,) = outcome.after_hold_end(held, end, policy=POLICY, now=NOW)
-    assert (after.status, after.stop_reason, after.version) == (Status.ESCALATED, StopReason.NEEDS_HUMAN, 5)
-    assert event.reason == "needs_human"
 
 
 @pytest.mark.rule("A1", "A2")

@@ -29,17 +29,36 @@ def insert(filled: tuple[int, ...]) -> str:
     return f"INSERT INTO event({','.join(columns)}) VALUES({','.join('?' * len(columns))})"
 
 
-def event_row(seq: int, op: int | None, prev: int | None, event: AuditEvent) -> tuple[tuple[int, ...], list[Any]]:
-    """Which fields are filled, and the row of *event* for `insert`."""
+def event_row(
+    seq: int, op: int | None, prev: int | None, event: AuditEvent
+) -> tuple[tuple[int, ...], list[Any], AuditEvent]:
+    """Which fields are filled, the row of *event* for `insert`, and the event as stored.
+
+    A provider's text that UTF-8 cannot hold is spelled out, here and in the event that goes on to the audit.
+    """
     row: list[Any] = [seq, op, prev, event.at, event.event.value]
     filled = []
+    spelled: dict[str, Any] = {}
     for i, value in enumerate(_astuple(event)[3:]):
-        if value is None or value == ():
+        if value is None:
             continue
-        filled.append(i)
         kind = type(value)
-        row.append(value if kind is int else dump(value) if kind is tuple else text(str(value)))
-    return tuple(filled), row
+        if kind is int:
+            plain: Any = value
+        elif kind is tuple:
+            if not value:
+                continue
+            plain = tuple(text(v) for v in value)
+            if plain != value:
+                spelled[_EVENT_FIELDS[i]] = plain
+            plain = dump(plain)
+        else:
+            plain = text(value)
+            if plain != value:
+                spelled[_EVENT_FIELDS[i]] = plain
+        filled.append(i)
+        row.append(plain)
+    return tuple(filled), row, msgspec.structs.replace(event, **spelled) if spelled else event
 
 
 def event_record(operation_id: str | None, row: tuple[Any, ...]) -> AuditEvent:

@@ -110,6 +110,7 @@ def text(value: str | None) -> str | None:
     """A plain str that UTF-8 can hold: a provider's lone surrogate must not keep a whole turn from being written."""
     if value is None or (type(value) is str and value.isascii()):
         return value
+    # str.encode: an enumeration's member comes out as its plain value
     return str.encode(value, "utf-8", "backslashreplace").decode()
 
 

@@ -124,12 +124,6 @@ TRIGGERS: Final[dict[str, str]] = dict(
             "CREATE TRIGGER operation_no_delete BEFORE DELETE ON operation "
             "BEGIN SELECT RAISE(ABORT, 'operation: rows are never removed'); END",
         ),
-        (
-            "operation_counts_up",
-            "CREATE TRIGGER operation_counts_up BEFORE UPDATE OF status_requests_used ON operation "
-            "WHEN NEW.status_requests_used < OLD.status_requests_used "
-            "BEGIN SELECT RAISE(ABORT, 'operation: a counter never goes down'); END",
-        ),
     ]
 )
 """Asserted at every start: rebuilding a table drops its triggers without a word."""

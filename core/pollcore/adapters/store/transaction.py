@@ -76,8 +76,8 @@ class Transaction:
         if self._seq is None:
             self._seq = self.conn.execute("SELECT max(seq) FROM event").fetchone()[0] or 0
         self._seq += 1
-        self._events.append(event)
-        filled, row = event_rows.event_row(self._seq, prev.op, prev.last, event)
+        filled, row, stored = event_rows.event_row(self._seq, prev.op, prev.last, event)
+        self._events.append(stored)
         self._event_rows.setdefault(filled, []).append(row)
         prev.last = self._seq
 
@@ -105,8 +105,9 @@ class Transaction:
         return None if found is None else AuditTip(*found)
 
     def _links(self, audit: AuditLog) -> Sequence[AuditLink]:
+        tip = self._tip()
         try:
-            return audit.links(self._tip(), tuple(self._events))
+            return audit.links(tip, tuple(self._events))
         except PollconsoleError:
             raise
         except Exception as error:

@@ -52,10 +52,14 @@ class SqliteTurns:
         """One transaction of the loop. Raises StoreUnusable: then nothing of it happened."""
         if turn.claims and self.writer.was_full:
             self._require_space()
-        self.watch.scan(self.conn, self.known, turn.now, turn.owner)
+        try:
+            self.watch.scan(self.conn, self.known, turn.now, turn.owner)
+            same_boot = self._same_boot(turn.now)
+        except sqlite3.Error as error:
+            raise unusable(error, self.path, "looking at leases") from error
         shared_rows = turn.cooldowns or turn.origins or turn.denials or turn.beat
         writes = turn.writes or turn.claims or shared_rows or self.watch.dead()
-        if not writes and self._same_boot(turn.now):
+        if not writes and same_boot:
             return self._look_only(turn)
         return self.writer.run(turn.now, "recording a turn", lambda tx: self._turn(tx, turn))
 

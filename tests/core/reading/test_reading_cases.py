@@ -6,13 +6,12 @@ import json
 from typing import Any
 
 import pytest
+from tests.core.reading.case_contracts import CASES, contract_text
+from tests.core.reading.helpers import URL, answer, look, moment, operation
 
 from pollcore.contract import parse, requests
-from pollcore.facts import Exchange, Instant, Memory, StopDetail, Submitted, Verdict, parse_instant
+from pollcore.facts import Instant, Memory, StopDetail, Submitted, Verdict, parse_instant
 from pollcore.reading import from_response, read
-
-from .case_contracts import CASES, contract_text
-from .helpers import URL, answer, look, operation
 
 V = Verdict
 BY_STATUS = {401: V.DENIED, 403: V.DENIED, 408: V.TRANSPORT_FAILURE, 429: V.RATE_LIMITED, 410: V.EXPIRED}
@@ -139,13 +138,4 @@ def test_a_403_inside_the_contracts_grace_spends_failures_and_ends_with_the_firs
 def test_reading_without_an_exchange_is_our_own_error() -> None:
     contract = parse(contract_text(CASES[0]), "case.toml")
     with pytest.raises(ValueError, match="no exchange"):
-        read(contract, operation(), (), operation_moment())
-
-
-def operation_moment() -> Any:
-    from .helpers import moment
-
-    return moment()
-
-
-__all__ = ["Exchange"]
+        read(contract, operation(), (), moment())

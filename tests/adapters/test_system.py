@@ -1,0 +1,139 @@
+"""The system clock and chance keep the contract of their ports."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pollcore.adapters import system
+from pollcore.adapters.audit_plain import PlainAudit
+from pollcore.adapters.system import SystemChance, SystemClock, boot_id
+from pollcore.facts import BootMs, Instant, Moment
+from pollcore.ports import AuditLog, Chance, Clock
+
+
+def test_the_adapters_fit_their_ports() -> None:
+    clock: Clock = SystemClock()
+    chance: Chance = SystemChance()
+    audit: AuditLog = PlainAudit()
+    assert clock.now().boot_id
+    assert 0.0 <= chance.draw() < 1.0
+    assert audit.links(None, ()) == ()
+
+
+@pytest.mark.rule("T9")
+def test_a_reading_holds_wall_boot_and_the_boot_it_belongs_to() -> None:
+    before = time.time_ns() // 1_000_000
+    one, two = SystemClock().now(), SystemClock().now()
+    assert before <= one.wall <= time.time_ns() // 1_000_000
+    assert one.boot <= two.boot
+    assert one.boot_id == two.boot_id
+
+
+@pytest.mark.rule("T9")
+@pytest.mark.skipif(sys.platform != "linux", reason="the boot clock of Linux")
+def test_on_linux_time_counts_from_boot_suspend_included() -> None:
+    now = SystemClock().now()
+    assert abs(now.boot - time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000) < 60_000
+    other = subprocess.run(
+        [sys.executable, "-c", "from pollcore.adapters.system import boot_id; print(boot_id())"],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=True,
+    )
+    assert other.stdout.strip() == now.boot_id
+
+
+@pytest.mark.rule("T9")
+def test_without_a_boot_id_each_process_is_a_boot_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
+    monkeypatch.setattr(system, "_BOOT_ID", system.Path(str(tmp_path)) / "none")
+    monkeypatch.setattr(system.sys, "platform", "plan9")
+    assert boot_id() != boot_id()
+
+
+@pytest.mark.rule("T9")
+async def test_a_sleep_is_cut_into_slices_of_at_most_15_s(monkeypatch: pytest.MonkeyPatch) -> None:
+    slices: list[float] = []
+
+    class Skip:
+        def __init__(self, seconds: float) -> None:
+            slices.append(seconds)
+            clock.at += round(seconds * 1_000)
+
+        async def __aenter__(self) -> None:
+            raise TimeoutError
+
+        async def __aexit__(self, *_: object) -> None:
+            raise AssertionError
+
+    class Stepped(SystemClock):
+        at = 0
+        wall = 10**12
+
+        def now(self) -> Moment:
+            return Moment(Instant(self.wall + self.at), BootMs(self.at), "b")
+
+    clock = Stepped()
+    monkeypatch.setattr(system.asyncio, "timeout", Skip)
+    await clock.sleep(40_000)
+    assert slices == [15.0, 15.0, 10.0]
+
+
+@pytest.mark.rule("T9")
+@pytest.mark.parametrize("step", [3_000, -3_000, 10**9])
+async def test_a_step_of_the_wall_clock_ends_a_sleep_early(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Stepping(SystemClock):
+        readings = 0
+
+        def now(self) -> Moment:
+            self.readings += 1
+            moved = step if self.readings > 2 else 0
+            return Moment(Instant(10**12 + moved), BootMs(0), "b")
+
+    monkeypatch.setattr(system, "SLICE_MS", 10)
+    clock = Stepping()
+    await asyncio.wait_for(clock.sleep(10**9), 10)
+    assert clock.readings == 3
+
+
+async def test_a_wake_from_any_thread_ends_the_sleep_also_one_that_begins_later() -> None:
+    clock = SystemClock()
+    await clock.sleep(0)
+    sleeping = asyncio.create_task(clock.sleep(10**9))
+    await asyncio.sleep(0)
+    threading.Thread(target=clock.wake).start()
+    await asyncio.wait_for(sleeping, 10)
+    clock.wake()
+    await asyncio.wait_for(clock.sleep(10**9), 10)
+
+
+async def test_a_cancelled_sleep_ends() -> None:
+    sleeping = asyncio.create_task(SystemClock().sleep(10**9))
+    await asyncio.sleep(0)
+    sleeping.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await sleeping
+
+
+@pytest.mark.rule("T1")
+@given(seed=st.integers())
+def test_draws_lie_in_the_half_open_unit_interval_and_repeat_with_a_seed(seed: int) -> None:
+    one, two = SystemChance(seed), SystemChance(seed)
+    draws = [one.draw() for _ in range(20)]
+    assert draws == [two.draw() for _ in range(20)]
+    assert all(0.0 <= draw < 1.0 for draw in draws)
+
+
+def test_ids_are_hex_of_the_size_asked_for_and_never_repeat() -> None:
+    chance = SystemChance(1)
+    made = {chance.token(16) for _ in range(1_000)}
+    assert len(made) == 1_000
+    assert all(len(token) == 32 and int(token, 16) >= 0 for token in made)
