@@ -17,8 +17,9 @@ from pollcore.adapters.keyring_store import MemoryBackend
 from pollcore.adapters.credential_ops import set_credential
 from pollcore.adapters.system import SystemChance
 from pollcore.adapters.transport import HttpTransport
+from pollcore.adapters.worker_lock import WorkerLock
 from pollcore.assembly import Core, open_core
-from pollcore.facts import Answer, ChoiceKind, Fault, Operation, Operator, Request, Secret, Status, parse_instant
+from pollcore.facts import Answer, ChoiceKind, EventName, Fault, Operation, Operator, Request, Secret, Status, parse_instant
 from pollcore.ports import Claim, Turn, Write
 from tests.cases.world import JumpingClock, Provider
 from tests.core.reading.case_contracts import CASES, contract_text
@@ -302,12 +303,32 @@ async def test_a_worker_that_does_not_own_the_operation_sends_and_changes_nothin
             await world.add_credential(core)
             operation = await world.submit(core)
             world.clock.jump(world.first_delay + 1)
-            taken = await claim(core, operation, "run-other", lease_ms=45_000)
+            alive = WorkerLock(core.home.workers, "run-other")
+            assert await claim(core, operation, "run-other", lease_ms=45_000) is not None
             before = await core.store.operation("op-job-1")
-            await world.run_to_the_end(core, 25_000)
+            await world.run_to_the_end(core, 29_000)
             assert world.provider.seen == []
-            assert taken is not None
             assert await core.store.operation("op-job-1") == before
+            alive.release()
+
+
+@pytest.mark.rule("O2", "B4")
+async def test_a_dead_workers_operation_goes_on_and_its_lost_answer_stays_counted(tmp_path: Path) -> None:
+    world = World(BY_ID["state-number"], tmp_path / "home", 0.5)
+    async with world.provider:
+        world.write_contract()
+        async with world.core() as core:
+            await world.add_credential(core)
+            operation = await world.submit(core)
+            world.clock.jump(world.first_delay + 1)
+            assert await claim(core, operation, "run-dead") is not None
+            await world.run_to_the_end(core)
+            after = await core.store.operation("op-job-1")
+            told = [event.event for _, event in await core.store.events("op-job-1")]
+            assert after is not None
+            assert after.status is Status.FAILED
+            assert after.status_requests_used == 1 + len(world.provider.seen) == 3
+            assert told.count(EventName.ANSWER_LOST) == 1
 
 
 @pytest.mark.rule("O2", "O3")

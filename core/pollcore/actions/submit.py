@@ -268,7 +268,6 @@ def _question(desk: Desk, operation: Operation, now: Moment) -> Escalation | Non
     """B2: a later operation for a job that was waited for before is new authority: it asks first."""
     if operation.status is not Status.ESCALATED:
         return None
-    left = max(1, round((operation.deadline_at - now.wall) / 60_000))
     return open_question(
         operation,
         new_id=f"esc-{desk.chance.token(6)}",
@@ -276,8 +275,6 @@ def _question(desk: Desk, operation: Operation, now: Moment) -> Escalation | Non
         detail=operation.stop_detail.value if operation.stop_detail is not None else None,
         now=now,
         asked_by=operation.submitted.caller,
-        minutes=left,
-        checks=operation.max_status_requests - operation.status_requests_used,
     )
 
 

@@ -14,7 +14,9 @@ MAX_PATTERN: Final = 200
 MAX_SUBJECT: Final = 2_048
 MAX_STARS: Final = 3
 MAX_VARIABLE: Final = 3
-MAX_UNBOUNDED: Final = 2
+MAX_UNBOUNDED: Final = 3
+MAX_SHORT: Final = 512
+"""What a pattern with three open repetitions reads at most: its cost grows with the cube of the length."""
 MAX_REPEAT: Final = 256
 
 _QUANTIFIER: Final = re.compile(r"[*+?]|\{([0-9]{0,5})(?:(,)([0-9]{0,5}))?\}")
@@ -22,20 +24,21 @@ _CLASS: Final = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]")
 
 
 class Pattern:
-    """A compiled pattern; subjects longer than MAX_SUBJECT never match."""
+    """A compiled pattern; subjects longer than *longest* never match."""
 
-    __slots__ = ("_match", "source")
+    __slots__ = ("_match", "longest", "source")
 
-    def __init__(self, source: str, compiled: re.Pattern[str]) -> None:
+    def __init__(self, source: str, compiled: re.Pattern[str], longest: int = MAX_SUBJECT) -> None:
         self.source = source
+        self.longest = longest
         self._match = compiled.fullmatch
 
     def matches(self, subject: str) -> bool:
-        return len(subject) <= MAX_SUBJECT and self._match(subject) is not None
+        return len(subject) <= self.longest and self._match(subject) is not None
 
     def first_group(self, subject: str) -> str | None:
         """What the first group matched; the whole when the pattern has no group; None: no match."""
-        found = self._match(subject) if len(subject) <= MAX_SUBJECT else None
+        found = self._match(subject) if len(subject) <= self.longest else None
         if found is None:
             return None
         return found.group(1) if found.re.groups else found.group(0)
@@ -54,8 +57,9 @@ def glob(text: str, *, fold_case: bool = False) -> Pattern:
         raise ValueError(f"pattern longer than {MAX_PATTERN} characters")
     if text.count("*") > MAX_STARS:
         raise ValueError(f"more than {MAX_STARS} stars in a pattern")
+    longest = MAX_SHORT if text.count("*") >= MAX_UNBOUNDED else MAX_SUBJECT
     parts = (".*" if char == "*" else "." if char == "?" else re.escape(char) for char in re.sub(r"\*+", "*", text))
-    return Pattern(text, re.compile("".join(parts), re.DOTALL | (re.IGNORECASE if fold_case else 0)))
+    return Pattern(text, re.compile("".join(parts), re.DOTALL | (re.IGNORECASE if fold_case else 0)), longest)
 
 
 def regex(text: str) -> Pattern:
@@ -66,14 +70,15 @@ def regex(text: str) -> Pattern:
     """
     if len(text) > MAX_PATTERN:
         raise ValueError(f"pattern longer than {MAX_PATTERN} characters")
-    _check_subset(text)
+    longest = MAX_SHORT if _check_subset(text) >= MAX_UNBOUNDED else MAX_SUBJECT
     try:
-        return Pattern(text, re.compile(text, re.ASCII))
+        return Pattern(text, re.compile(text, re.ASCII), longest)
     except (re.error, OverflowError, RecursionError) as error:
         raise ValueError(f"no regular expression: {error}") from None
 
 
-def _check_subset(text: str) -> None:
+def _check_subset(text: str) -> int:
+    """How many variable repetitions the pattern has. Raises ValueError."""
     variable = unbounded = at = 0
     previous = ""
     while at < len(text):
@@ -104,3 +109,4 @@ def _check_subset(text: str) -> None:
             at += 3 if text.startswith("(?:", at) else 1
     if variable > MAX_VARIABLE or unbounded > MAX_UNBOUNDED:
         raise ValueError(f"more than {MAX_UNBOUNDED} open or {MAX_VARIABLE} variable repetitions in a pattern")
+    return variable

@@ -2,7 +2,7 @@
 
 Job: parse once, render quickly, encode by the place where a value lands. Must not know: contracts' tables, origins that
 are allowed, secrets. A value in a path or query is percent-encoded whole, slashes included; `{name|path}` keeps
-slashes; `{name|raw}` takes text that is already encoded. A placeholder at the very start of a URL is a URL itself, verbatim.
+slashes; `{name|raw}` takes text that is already encoded. A placeholder at the very start of a URL is a URL itself.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ class Exchanger:
             return self._internal(claimed, brought, policy, now, error)
         self._learn(ready, operation, observed, now)
         draw = self._chance.draw()
-        decision = decide.decide(operation, observed, policy=policy, now=now, draw=draw)
+        decision = decide.decide(operation, observed, policy=policy, now=now, draw=draw, origin=ready.claim.origin)
         after = outcome.after_reading(operation, observed, memory, decision, policy=policy, now=now)
         events = outcome.reading_events(operation, after, observed, decision, now=now)
         if (note := step_note(ready.claim.operation, claimed.charged_at)) is not None:

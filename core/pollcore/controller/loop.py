@@ -27,6 +27,7 @@ from pollcore.facts import (
     Instant,
     Moment,
     Operation,
+    Status,
     StoreUnusable,
 )
 from pollcore.ports import Chance, Claimed, Clock, Credentials, Store, Transport, Turn, TurnOutcome, Worker, Write
@@ -147,7 +148,7 @@ class Controller:
             while not stop.is_set() and (end is None or self._clock.now().boot < end):
                 if await self._try_turn():
                     pause = RETRY_MIN_MS
-                    if until_idle and self._idle():
+                    if until_idle and await self._idle():
                         break
                     await self._sleep(self._pause_ms(end))
                 else:
@@ -195,8 +196,12 @@ class Controller:
             self._events.append(AuditEvent(at=now.wall, event=EventName.CLOCK_STEP, text=text))
         self._stale = True
 
-    def _idle(self) -> bool:
-        return not (self._tasks or self._results or self._due or self._writes or self._stale) and self._next_due is None
+    async def _idle(self) -> bool:
+        """Nothing waits any more, here or under another worker's lease."""
+        if self._tasks or self._results or self._due or self._writes or self._stale or self._next_due is not None:
+            return False
+        counts = await self._store.counts()
+        return not counts.get(Status.WAITING, 0) and not counts.get(Status.HELD, 0)
 
     def _pause_ms(self, end: int | None) -> int:
         """How long nothing is due: 0 = make the next turn at once."""
@@ -241,7 +246,7 @@ class Controller:
         results = tuple(self._results)
         writes = (*(r.write for r in results), *self._writes)
         beat = now.boot >= self._beat_due
-        look = self._look()
+        look = self._look(beat)
         if not (writes or ready or look or beat):
             return
         self._results, self._writes = [], []
@@ -277,12 +282,12 @@ class Controller:
             await self._store.record(now, self._events)
             self._events = []
 
-    def _look(self) -> int:
-        """How many due operations to load: none while enough are at hand."""
+    def _look(self, beat: bool) -> int:
+        """How many due operations to load: none while enough are at hand. Each heartbeat looks for dead leases, too."""
         now = self._clock.now()
         overdue = self._next_due is not None and self._next_due <= now.boot
         passed = self._next_deadline is not None and self._next_deadline <= now.wall
-        if self._stale or ((overdue or passed or self._results) and len(self._due) < self._group):
+        if self._stale or ((beat or overdue or passed or self._results) and len(self._due) < self._group):
             return 2 * self._slots
         return 0
 

@@ -122,6 +122,8 @@ class Preparer:
             case decide.LimitPassed() as passed:
                 after, events = outcome.after_limit(operation, passed, now=now)
                 return Write(after=after, fence_change=operation.change, events=events)
+            case decide.Rearm():
+                return Write(after=outcome.after_rearm(operation, now=now), fence_change=operation.change)
             case decide.Due():
                 return await self._due(operation, contract, now)
         raise AssertionError("decide.before is total")
@@ -229,7 +231,9 @@ class Preparer:
         """Pauses and cool-downs, before any lease (O7)."""
         cooldown = self._shared.cooldown(operation, now)
         pause = self._shared.pause(operation, now)
-        left = max(cooldown.until_boot - now.boot if cooldown else 0, pause.until - now.wall if pause else 0)
+        cooling = cooldown.until_boot - now.boot if cooldown is not None else 0
+        paused = pause.until - now.wall if pause is not None else 0
+        left = max(cooling, paused)
         if left <= 0:
             return None
         decision = decide.shared_wait(
@@ -239,7 +243,7 @@ class Preparer:
             now=now,
             draw=self._chance.draw(),
             source=DelaySource.SHARED_COOLDOWN,
-            guidance=cooldown is not None,
+            guidance=cooling >= paused,
         )
         if isinstance(decision, Escalate):
             return self.stop(operation, decision, policy, now)

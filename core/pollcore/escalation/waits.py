@@ -199,7 +199,14 @@ def cancel_at_provider(s: Situation) -> list[Choice]:
     cancel = s.policy.cancel
     if cancel is None:
         return []
-    added = Added(cancel.confirm.minutes, cancel.confirm.checks)
+    op = s.operation
+    # a spent failure or rate budget gets one more, as with an extension (E4): else no check could see what became of it
+    added = Added(
+        cancel.confirm.minutes,
+        cancel.confirm.checks,
+        int(op.transport_failures_used >= op.max_transport_failures),
+        int(op.rate_limited_used >= op.max_rate_limited),
+    )
     warnings = [f"consequences, as documented: {cancel.consequences}"]
     if cancel.irreversible:
         warnings.append("irreversible: it deletes a result that has already finished")
@@ -221,6 +228,8 @@ def cancel_at_provider(s: Situation) -> list[Choice]:
             grants=True,
             minutes=added.minutes,
             checks=added.checks,
+            transport_failures=added.transport_failures,
+            rate_limited=added.rate_limited,
             effects=s.effects(added),
             leads_to=(
                 "A cancel is sent, which does not mean that the job is cancelled; "

@@ -99,7 +99,10 @@ def extend(case: Case) -> Effected:
 
 
 def check_once(case: Case) -> Effected:
-    return Effected(after=resume(case, check_once=True))
+    # the stop is kept: it is what comes back when the answer is not known, and what the record says meanwhile
+    op = case.operation
+    kept = {"stop_reason": op.stop_reason, "stop_detail": op.stop_detail, "stop_explanation": op.stop_explanation}
+    return Effected(after=resume(case, check_once=True, **kept))
 
 
 def use_other_credential(case: Case) -> Effected:

@@ -180,9 +180,14 @@ def test_submissions_of_all_three_hand_over_the_right_job_and_render_again() -> 
 def test_prefects_types_count_and_its_cancelling_is_waiting() -> None:
     contract = made("prefect")
     expected = {
-        "SCHEDULED": V.WAITING, "PENDING": V.WAITING, "RUNNING": V.WAITING, "CANCELLING": V.WAITING,
-        "COMPLETED": V.SUCCEEDED, "FAILED": V.FAILED, "CANCELLED": V.CANCELLED,
-    }  # fmt: skip
+        "SCHEDULED": V.WAITING,
+        "PENDING": V.WAITING,
+        "RUNNING": V.WAITING,
+        "CANCELLING": V.WAITING,
+        "COMPLETED": V.SUCCEEDED,
+        "FAILED": V.FAILED,
+        "CANCELLED": V.CANCELLED,
+    }
     seen_types = set()
     for one in exchanges("prefect"):
         if "first answer with" not in one["note"]:

@@ -73,14 +73,51 @@ NAMES = st.sampled_from(
 VALUES = st.one_of(
     st.text(st.characters(codec="latin-1"), max_size=60),
     st.sampled_from(
-        ["-1", "1.5", "1_000", "+5", "99999999999", "٣", "Mon, 02 Mar 2026 10:02:00 GMT", "Thu, 01 Jan 99999 00:00:00 GMT",
-         "https://evil.example/x", "//evil", "../x", "\\\\x", "https://u:p@h/", "2026-03-02T11:00:00", "NaN", ""]
+        [
+            "-1",
+            "1.5",
+            "1_000",
+            "+5",
+            "99999999999",
+            "٣",
+            "Mon, 02 Mar 2026 10:02:00 GMT",
+            "Thu, 01 Jan 99999 00:00:00 GMT",
+            "https://evil.example/x",
+            "//evil",
+            "../x",
+            "\\\\x",
+            "https://u:p@h/",
+            "2026-03-02T11:00:00",
+            "NaN",
+            "",
+        ]
     ),
-)  # fmt: skip
+)
 WORDS = st.sampled_from(
-    ["status", "id", "result", "url", "error", "code", "message", "items", "n", "failed", "attempt", "done", "poll_after",
-     "expires_at", "build", "extra", "running", "succeeded", "SUCCEEDED", "job-1", "https://files.example.test/r"]
-)  # fmt: skip
+    [
+        "status",
+        "id",
+        "result",
+        "url",
+        "error",
+        "code",
+        "message",
+        "items",
+        "n",
+        "failed",
+        "attempt",
+        "done",
+        "poll_after",
+        "expires_at",
+        "build",
+        "extra",
+        "running",
+        "succeeded",
+        "SUCCEEDED",
+        "job-1",
+        "https://files.example.test/r",
+    ]
+)
 JSON = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), WORDS, st.text(max_size=8)),
     lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(WORDS, inner, max_size=6)),
@@ -142,7 +179,10 @@ near_words = st.sampled_from(["succeeded", "complete", "DONE"]).flatmap(
     )
 )
 PLAIN = contract(
-    state='[state]\nvalue = "body.status"\n[states]\nwaiting = ["running"]\nsucceeded = ["succeeded", "complete", "DONE"]\n'
+    state=(
+        '[state]\nvalue = "body.status"\n[states]\nwaiting = ["running"]\n'
+        'succeeded = ["succeeded", "complete", "DONE"]\n'
+    )
 )
 
 

@@ -20,9 +20,11 @@ WHERE o.op BETWEEN ?1 AND ?2 AND (o.status_requests_used - o.carried IS NOT coal
 OR (i.c > 0 AND (i.lo <> o.carried + 1 OR i.hi <> o.status_requests_used OR i.e > o.epoch)))
 LIMIT ?3
 """
+# What an earlier operation had used is carried over and may lie above the later one's limits (B2).
 _LIMITS: Final = (
     "SELECT id FROM operation WHERE op BETWEEN ?1 AND ?2 AND (status_requests_used > max(max_status_requests, carried) "
-    "OR transport_failures_used < 0 OR rate_limited_used < 0) LIMIT ?3"
+    "OR carried = 0 AND (transport_failures_used > max_transport_failures OR rate_limited_used > max_rate_limited)) "
+    "LIMIT ?3"
 )
 
 

@@ -1,0 +1,213 @@
+"""Provider guidance: Retry-After in all its forms, hints with unit and cap, dates against the answer's own clock."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.core.reading.helpers import START, answer, contract, look
+
+from pollcore.contract.parts import Unit
+from pollcore.facts import HOUR, MINUTE, SECOND, parse_instant
+from pollcore.reading import times
+
+PLAIN = contract()
+RUNNING = {"status": "running"}
+
+
+def guided(headers: list[tuple[str, str]], body: object = None, *, after: int = 5_000, more: str = "") -> object:
+    seen, _ = look(contract(more) if more else PLAIN, answer(200, body or RUNNING, headers, after=after))
+    return seen
+
+
+@pytest.mark.rule("T3")
+@pytest.mark.parametrize(
+    ("text", "ms"),
+    [
+        ("0", 0),
+        ("120", 120_000),
+        ("999999999", 999_999_999_000),
+        (" 7 ", 7_000),
+        ("1.5", 2_000),
+        ("0.1", 1_000),
+        ("2.0", 2_000),
+    ],
+)
+def test_retry_after_in_seconds_and_decimals_rounded_up(text: str, ms: int) -> None:
+    seen, _ = look(PLAIN, answer(200, RUNNING, {"Retry-After": text}))
+    assert seen.guidance is not None
+    assert (seen.guidance.delay_ms, seen.guidance.is_retry_after) == (ms, True)
+    assert seen.hint_faults == ()
+
+
+@pytest.mark.rule("T4")
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("-1", "negative"),
+        ("+5", "not a date"),
+        ("1_000", "not a date"),
+        ("1e9", "not a date"),
+        ("10000000000", "not a date"),
+        ("٣", "not a date"),
+        ("３", "not a date"),
+        ("", "not a date"),
+        ("soon", "not a date"),
+        ("1.", "not a date"),
+        ("Mon, 02 Mar 1970 10:02:00 GMT", "2000-2100"),
+        ("Thu, 01 Jan 9999 00:00:00 GMT", "2000-2100"),
+        ("Mon, 02 Mar 2026 10:02:00 -0000", "not a date"),
+        ("Mon, 02 Mar 2026 10:02:61 GMT", "no such time"),
+        ("Mon, 31 Feb 2026 10:02:00 GMT", "no such day"),
+        ("Mon, 02 Mar 2026 09:00:00 GMT", "in the past"),
+    ],
+)
+def test_what_is_no_valid_retry_after_is_refused_with_the_reason(text: str, why: str) -> None:
+    seen, _ = look(PLAIN, answer(429, None, {"Retry-After": text}))
+    assert seen.guidance is None
+    assert len(seen.hint_faults) == 1
+    assert why in seen.hint_faults[0].why
+    assert any(note.startswith("hint_invalid: retry-after") for note in seen.notes)
+
+
+@pytest.mark.rule("T3")
+@pytest.mark.parametrize(
+    "text", ["Mon, 02 Mar 2026 10:02:00 GMT", "Monday, 02-Mar-26 10:02:00 GMT", "Mon Mar  2 10:02:00 2026"]
+)
+def test_the_three_date_forms_are_one_time_in_gmt(text: str) -> None:
+    assert times.http_date(text) == parse_instant("2026-03-02T10:02:00Z")
+    seen, _ = look(PLAIN, answer(200, RUNNING, {"Retry-After": text}, after=0))
+    assert seen.guidance is not None
+    assert seen.guidance.delay_ms == 120_000
+
+
+@pytest.mark.rule("T3")
+def test_a_leap_second_is_the_second_after_59() -> None:
+    assert times.http_date("Wed, 31 Dec 2025 23:59:60 GMT") == parse_instant("2026-01-01T00:00:00Z")
+
+
+@pytest.mark.rule("T3")
+def test_of_several_headers_the_largest_valid_one_counts() -> None:
+    headers = [("Retry-After", "5"), ("retry-after", "-1"), ("Retry-After", "90"), ("Retry-After", "30")]
+    seen, _ = look(PLAIN, answer(503, None, headers))
+    assert seen.guidance is not None
+    assert seen.guidance.delay_ms == 90_000
+    assert [fault.why for fault in seen.hint_faults] == ["negative"]
+
+
+@pytest.mark.rule("T3")
+@given(st.integers(-7_200, 7_200), st.integers(0, 999), st.integers(0, 3_600))
+def test_a_date_is_never_reached_early_by_the_providers_clock_and_skew_is_recorded(
+    skew: int, ms: int, wait: int
+) -> None:
+    """The provider meant `wait` seconds after its own Date, whatever our clock says."""
+    at = START + 5_000 + ms
+    date_s = (at // SECOND) + skew
+    headers = {"Date": _http(date_s), "Retry-After": _http(date_s + wait)}
+    got = answer(200, RUNNING, headers, after=at - START)
+    seen, _ = look(PLAIN, got)
+    assert seen.guidance is not None
+    assert seen.guidance.delay_ms >= wait * SECOND
+    if abs(skew) <= 1:
+        assert got.answered_at + seen.guidance.delay_ms >= (date_s + wait) * SECOND
+        assert seen.clock_skew_ms is None
+    if abs(skew) >= 4:
+        assert seen.guidance.delay_ms == wait * SECOND
+        assert seen.clock_skew_ms is not None
+        assert abs(seen.clock_skew_ms - skew * SECOND) <= 1_100
+        assert any("clock_skew" in note for note in seen.notes)
+
+
+def _http(seconds: int) -> str:
+    from datetime import UTC, datetime
+
+    return datetime.fromtimestamp(seconds, UTC).strftime("%a, %d %b %Y %H:%M:%S GMT")
+
+
+HINTS = """
+[[hints]]
+name = "after"
+path = "body.after"
+unit = "{unit}"
+cap = "1h"
+when = "http.status == `200`"
+"""
+
+
+@pytest.mark.rule("T3", "T4")
+@pytest.mark.parametrize(
+    ("unit", "value", "ms"),
+    [
+        ("seconds", 30, 30_000),
+        ("seconds", "30", 30_000),
+        ("seconds", 1.25, 1_250),
+        ("milliseconds", 1_500, 1_500),
+        ("minutes", 2, 120_000),
+        ("unix_seconds", START // 1_000 + 65, 60_000),
+        ("unix_milliseconds", START + 65_001, 60_001),
+        ("iso", "2026-03-02T10:01:05Z", 60_000),
+        ("iso", "2026-03-02T11:01:05.123456789+01:00", 60_123),
+        ("http_date", "Mon, 02 Mar 2026 10:01:05 GMT", 60_000),
+        ("seconds", 0, 0),
+    ],
+)
+def test_hints_have_their_units(unit: str, value: object, ms: int) -> None:
+    seen, _ = look(contract(HINTS.replace("{unit}", unit)), answer(200, {**RUNNING, "after": value}))
+    assert seen.hint_faults == ()
+    assert seen.guidance is not None
+    assert (seen.guidance.delay_ms, seen.guidance.name, seen.guidance.is_retry_after) == (ms, "after", False)
+
+
+@pytest.mark.rule("T4")
+@pytest.mark.parametrize(
+    ("unit", "value", "why"),
+    [
+        ("seconds", -1, "negative"),
+        ("seconds", True, "not a number"),
+        ("seconds", "1e3", "not a number"),
+        ("seconds", 3_601, "beyond its cap of 3600 s"),
+        ("seconds", [1], "not a number"),
+        ("seconds", 1e300, "absurdly"),
+        ("iso", "2026-03-02T11:00:00", "without a zone"),
+        ("iso", "2026-03-02", "not an ISO"),
+        ("iso", 5, "not a date"),
+        ("iso", "2026-03-02T09:00:00Z", "in the past"),
+        ("iso", "9999-12-31T23:59:59-12:00", "2000-2100"),
+        ("unix_seconds", 5, "2000-2100"),
+        ("unix_seconds", START, "2000-2100"),
+        ("iso", "2026-02-30T10:00:00Z", "no such"),
+    ],
+)
+def test_bad_hints_are_refused_with_the_reason(unit: str, value: object, why: str) -> None:
+    seen, _ = look(contract(HINTS.replace("{unit}", unit)), answer(200, {**RUNNING, "after": value}))
+    assert seen.guidance is None
+    assert [fault.name for fault in seen.hint_faults] == ["after"]
+    assert why in seen.hint_faults[0].why
+
+
+@pytest.mark.rule("T5", "T4")
+def test_retry_after_goes_before_hints_hints_have_conditions_and_max_hint_holds() -> None:
+    made = contract(HINTS.replace("{unit}", "seconds") + '[schedule]\nmax_hint = "1m"\n')
+    seen, _ = look(made, answer(200, {**RUNNING, "after": 50}, {"Retry-After": "3"}))
+    assert seen.guidance is not None
+    assert (seen.guidance.name, seen.guidance.delay_ms) == ("Retry-After", 3_000)
+    assert look(made, answer(503, {"after": 50}))[0].guidance is None
+    beyond, _ = look(made, answer(200, {**RUNNING, "after": 61}))
+    assert "beyond its cap of 60 s" in beyond.hint_faults[0].why
+    assert look(made, answer(200, {**RUNNING, "after": None}))[0].hint_faults == ()
+    far = answer(200, RUNNING, {"Retry-After": str(30 * 24 * 3600)})
+    assert look(made, far)[0].guidance is not None
+
+
+@given(st.text(max_size=40))
+def test_no_text_makes_a_time_raise_anything_but_a_value_error(text: str) -> None:
+    for unit in Unit:
+        for read in (times.instant, times.span) if unit in times.SPANS else (times.instant,):
+            if read is times.instant and unit in times.SPANS:
+                continue
+            try:
+                read(text, unit)
+            except ValueError:
+                continue
+    assert times.span(1, Unit.MINUTES) == MINUTE
+    assert HOUR == 60 * MINUTE
