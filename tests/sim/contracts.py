@@ -140,13 +140,13 @@ def contract(name: str, mended: bool = False) -> Contract:
 
 
 @functools.cache
-def _by_digest(digest: str, text: str, settings: bytes) -> Contract:
-    return from_snapshot(Snapshot(digest=digest, name="", text=text, instance=msgspec.json.decode(settings)))
+def _by_digest(digest: str, name: str, text: str, settings: bytes) -> Contract:
+    return from_snapshot(Snapshot(digest=digest, name=name, text=text, instance=msgspec.json.decode(settings)))
 
 
 def parsed(snapshot: Snapshot) -> Contract:
     """`contract.from_snapshot`, each snapshot parsed once for all seeds: a contract is a frozen value."""
-    return _by_digest(snapshot.digest, snapshot.text, msgspec.json.encode(dict(snapshot.instance)))
+    return _by_digest(snapshot.digest, snapshot.name, snapshot.text, msgspec.json.encode(dict(snapshot.instance)))
 
 
 class Files:

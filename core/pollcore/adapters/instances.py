@@ -30,6 +30,7 @@ class Providers:
             base_url=settings.base_url,
             allow_http=settings.allow_http,
             account=settings.account,
+            urls=settings.urls,
         )
 
     def names(self) -> list[str]:

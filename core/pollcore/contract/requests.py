@@ -54,11 +54,15 @@ def cancel_request(contract: Contract, operation: Operation, credential: str | N
     return _render(contract, contract.cancel.request, operation, credential)
 
 
-def result_request(contract: Contract, operation: Operation, credential: str | None) -> Request:
-    """The request that the success permits (R32). Raises Refused; `not_documented` where the contract has none."""
+def result_request(contract: Contract, operation: Operation, credential: str | None = None) -> Request:
+    """The request that the success permits (R32), by default with the operation's own credential.
+
+    Raises:
+        Refused: `not_documented` where the contract has none.
+    """
     if contract.result is None:
         raise Refused(f"{contract.name}: the contract documents no request for the result", code="not_documented")
-    return _render(contract, contract.result, operation, credential)
+    return _render(contract, contract.result, operation, credential or operation.credential)
 
 
 def submit_request(contract: Contract, submitted: Submitted, key: str, credential: str | None = None) -> Request:

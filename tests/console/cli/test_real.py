@@ -221,6 +221,16 @@ def test_without_a_core_wait_has_its_own_code(tmp_path: Path, provider: Provider
     assert home.json("wait", "op-1", "--timeout", "0s", code=15)["status"] == "waiting"
 
 
+def test_operations_and_providers_of_the_home_are_completed(tmp_path: Path, provider: Provider) -> None:
+    home = Home(make_home(tmp_path / "home", provider.url))
+    home.call("submit", "--provider", "lab", "--job-id", "job-15", "--id", "op-mine")
+    for words, offered in (("show op-", b"plain,op-mine\n"), ("pause --provider la", b"plain,lab\n")):
+        line = f"pollconsole --home {home.folder} {words}"
+        more = {"_POLLCONSOLE_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(len(line.split()) - 1)}
+        done = subprocess.run(PROGRAM, capture_output=True, timeout=LIMIT_S, env={**environment(), **more})
+        assert (done.stdout, done.stderr) == (offered, b"")
+
+
 def test_contracts_are_listed_checked_and_shown(tmp_path: Path, provider: Provider) -> None:
     home = Home(make_home(tmp_path / "home", provider.url))
     names = {view["name"]: view for view in home.json("provider", "list")["providers"]}

@@ -17,7 +17,7 @@ from tests.console.screens.fakes import FakeCore
 from tests.console.screens.harness import console, screen_text, until, written
 from tests.console.seed import HOSTILE, NOW, many, operation, seeded, stopped
 
-KNOWN_SEQUENCES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[78]|\x1b\[\?[0-9;]*\$p|\x1b\[[<>=][0-9;]*u")
+KNOWN_SEQUENCES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[78]|\x1b\[\?[0-9;]*\$p|\x1b\[[<>=][0-9;]*u|\x1b\]22;[a-z-]+\x07")
 
 
 @pytest.mark.rule("V1")
