@@ -98,6 +98,8 @@ class ConsoleApp(GuardedApp[int]):
 
     def _tick(self) -> None:
         """Look into the mailbox, hand what is new to the screen on top."""
+        if not self.is_running:  # ending: widgets are being taken down
+            return
         state = self.state
         if not state.paused or not isinstance(self.screen, LiveScreen):
             changed = state.board.apply(state.link.take())

@@ -69,7 +69,7 @@ COLUMNS: Final = (
     Column("provider", "PROVIDER", 8, grow=4, least=72),
     Column("status", "STATUS", 11, grow=8),
     Column("state", "JOB SAYS", 8, grow=8, least=72),
-    Column("next", "NEXT", 6, right=True),
+    Column("next", "NEXT", 6, right=True, least=44),
     Column("left", "LEFT", 8, right=True),
     Column("requests", "REQUESTS", 8, right=True, least=56),
     Column("failures", "FAIL", 4, right=True, least=72),

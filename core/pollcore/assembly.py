@@ -10,32 +10,32 @@ import asyncio
 import os
 import socket
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from pollcore.actions import Actions, Caps, Desk, InstanceNames
 from pollcore.adapters import places
 from pollcore.adapters.audit_plain import PlainAudit
 from pollcore.adapters.bindings import PUBLIC_KEY, PUBLIC_NAME, LazySealer, StoredMeta
 from pollcore.adapters.config import Config, load_config
-from pollcore.adapters.contract_files import ContractFiles
-from pollcore.adapters.instances import Providers
 from pollcore.adapters.store import ThreadedStore
-from pollcore.adapters.system import SystemChance, SystemClock
+from pollcore.adapters.system import SystemChance, SystemClock, os_user
 from pollcore.adapters.worker_lock import Deaths, WorkerLock
-from pollcore.controller.contracts import Contracts
 from pollcore.facts import Operator, StoreUnusable
 from pollcore.ports import Chance, Clock, Credentials, Transport, Worker
 
 if TYPE_CHECKING:
+    from pollcore.actions import Actions, Desk
     from pollcore.adapters.credentials import KeyringCredentials
+    from pollcore.adapters.instances import Providers
     from pollcore.adapters.keyring_store import Backend, Vault
     from pollcore.adapters.reading_key import ReadingKeys
     from pollcore.adapters.sealer import ReadingKey
     from pollcore.controller import Controller
+    from pollcore.controller.contracts import Contracts
 
 WRITERS: Final = frozenset({"run", "console", "demo"})
 """Kinds of process that write from the start; the others make their sealing key when something must be sealed."""
@@ -66,7 +66,6 @@ class Core:
     """One assembled core. Use as an async context manager, made by `open_core`."""
 
     store: ThreadedStore
-    actions: Actions
 
     def __init__(self, home: Path | None, kind: str, overrides: Overrides) -> None:
         self.home = places.find(str(home) if home is not None else None)
@@ -89,14 +88,11 @@ class Core:
     async def __aenter__(self) -> Core:
         places.prepare(self.home)
         self.config = load_config(self.home.home)
-        self.contracts = Providers(ContractFiles(self.home.providers), self.config.providers)
         self.store = await ThreadedStore.open(
             str(self.home.database), self._sealer, PlainAudit(), Deaths(self.home.workers)
         )
         try:
             await self._sealer.load(self.store)
-            self.snapshots = Contracts(self.store)
-            self.actions = Actions(self._desk())
             if self.kind in WRITERS:
                 await self.prepare()
         except BaseException:
@@ -148,6 +144,28 @@ class Core:
             lock.release()
 
     # --- parts, made when first needed --------------------------------------------------------------------------------
+
+    @cached_property
+    def contracts(self) -> Providers:
+        """Contract files and configured instances, by name."""
+        from pollcore.adapters.contract_files import ContractFiles
+        from pollcore.adapters.instances import Providers
+
+        return Providers(ContractFiles(self.home.providers), self.config.providers)
+
+    @cached_property
+    def snapshots(self) -> Contracts:
+        """Contracts as operations were submitted under them (S8)."""
+        from pollcore.controller.contracts import Contracts
+
+        return Contracts(self.store)
+
+    @cached_property
+    def actions(self) -> Actions:
+        """What people, scripts and screens can do."""
+        from pollcore.actions import Actions
+
+        return Actions(self._desk())
 
     @property
     def vault(self) -> Vault:
@@ -221,6 +239,8 @@ class Core:
         )
 
     def _desk(self) -> Desk:
+        from pollcore.actions import Caps, Desk, InstanceNames
+
         instances = {name: InstanceNames(one.credential, one.account) for name, one in self.config.providers.items()}
         policy = self.config.policy
         return Desk(
@@ -232,7 +252,8 @@ class Core:
             clock=self.clock,
             chance=self.chance,
             caps=Caps(self.config.ceilings, policy.open_operations, policy.requests_per_hour),
-            operator=operator(self.config),
+            operator=operator_of(self.config),
+            os_user=os_user(),
             instances=instances,
             prepare=self.prepare,
         )
@@ -251,10 +272,8 @@ class Core:
         return found
 
 
-def operator(config: Config) -> Operator:
+def operator_of(config: Config) -> Operator:
     """Who acts: the name in the configuration or the OS user, host and terminal; unverified."""
-    from pollcore.actions.submit import os_user
-
     try:
         terminal = os.ttyname(0)
     except OSError:

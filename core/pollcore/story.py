@@ -46,6 +46,9 @@ def story(events: Iterable[AuditEvent], *, harmless: Harmless = visible, after: 
     """
     told = after
     for event in events:
+        if event.event is EventName.SENT:
+            # the intent behind a count: the answer's own line tells the request; a lost answer has a line, too
+            continue
         if told is not None and event.at // DAY != told // DAY:
             yield iso(event.at)[:10]
         told = event.at

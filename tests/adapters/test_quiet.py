@@ -27,7 +27,8 @@ def told() -> Iterator[list[str]]:
 
 
 def crash(secret: PinnedSecret) -> None:
-    token = secret.reveal()
+    token, beside = secret.reveal(), "a-local-that-is-no-secret"
+    assert beside
     raise RuntimeError(f"no luck with {token} at https://h.example/p?sig={token} \x1b[2J")
 
 
@@ -43,6 +44,7 @@ def test_a_crash_shows_frames_but_no_locals_no_secret_no_escape(told: list[str])
     assert "in crash" in text
     assert "RuntimeError: no luck with ******** at https://h.example/p?..." in text
     assert CANARY not in text
+    assert "beside = " not in text
     assert "\x1b" not in text
 
 

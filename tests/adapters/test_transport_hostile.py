@@ -9,6 +9,7 @@ import pytest
 
 from pollcore.adapters.transport import HttpTransport
 from pollcore.facts import Answer, Fault, FaultKind
+from pollcore.ports import Transport
 from tests.adapters.asking import TOTAL_MS, ask, send
 from tests.adapters.hostile_server import OK, HostileServer, bomb
 
@@ -121,7 +122,8 @@ async def test_an_odd_but_valid_answer_is_read(
 async def test_headers_keep_order_and_repeats_with_names_in_lower_case(
     transport: HttpTransport, server: HostileServer
 ) -> None:
-    result = await send(transport, ask(server.url("ok")))
+    port: Transport = transport
+    result = await port.send(ask(server.url("ok")), None)
     assert isinstance(result, Answer)
     assert [name for name, _ in result.headers] == ["content-length", "content-type", "retry-after"]
     assert result.header("retry-after") == "5"

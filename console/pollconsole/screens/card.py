@@ -55,7 +55,8 @@ class CardScreen(ConsoleScreen):
 
     CSS = """
     #card { height: 1fr; padding: 0 0 0 2; }
-    #confirm { height: auto; max-height: 12; padding: 0 0 0 2; display: none; }
+    #confirm { height: auto; max-height: 14; padding: 0 0 0 2; display: none;
+        border-top: solid $warning; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "leave it waiting"),
@@ -179,7 +180,7 @@ class CardScreen(ConsoleScreen):
             for choice, option in zip(shown.card.choices, shown.card.options, strict=True):
                 if choice.key == view.choice.digit:
                     confirm.show(confirm_lines(choice, option))
-            confirm.styles.height = len(confirm.lines)
+            confirm.styles.height = len(confirm.lines) + 1
             confirm.display = True
         else:
             confirm.display = False

@@ -56,6 +56,7 @@ class Desk(msgspec.Struct, frozen=True):
     chance: Chance
     caps: Caps
     operator: Operator
+    os_user: str
     instances: Mapping[str, InstanceNames]
     prepare: Callable[[], Awaitable[None]]
     """Before the first write of a process that may seal something."""

@@ -13,29 +13,26 @@ from typing import Final
 
 import msgspec
 
-from pollcore import escalation, grants, reading
+from pollcore import escalation, grants
 from pollcore.actions import perform, resubmit
+from pollcore.actions.circumstances import circumstances
 from pollcore.actions.desk import Desk
 from pollcore.card import Card, GroupCard, card, digest, group
-from pollcore.contract import Contract, normalise_origin, requests
-from pollcore.escalation import ChangedContract, Circumstances
 from pollcore.facts import (
     ActionKind,
     Choice,
-    ContractError,
-    CredentialUnavailable,
+    ChoiceKind,
     Escalation,
     EventName,
     Grant,
-    Moment,
     Operation,
     Operator,
     Refused,
-    SealedUnreadable,
     Stale,
 )
 from pollcore.ports import Write
 
+APPROVALS: Final = frozenset({ChoiceKind.APPROVE_ONCE, ChoiceKind.APPROVE_SESSION, ChoiceKind.ASK_AGAIN})
 TRIES: Final = 5
 """How often a question on a running operation is decided again when a poll was recorded meanwhile (same version)."""
 
@@ -59,9 +56,19 @@ async def shown(desk: Desk, operation_id: str) -> Shown:
     contract = await desk.contract(operation)
     now = desk.clock.now()
     facts = await circumstances(desk, contract, operation, now)
-    choices = escalation.choices(operation, question, policy=contract.policy, now=now, circumstances=facts)
+    choices = tuple(
+        possible(c)
+        for c in escalation.choices(operation, question, policy=contract.policy, now=now, circumstances=facts)
+    )
     drawn = card(operation, question, choices, now=now, circumstances=facts)
     return Shown(drawn, question, operation, choices, digest(drawn))
+
+
+def possible(choice: Choice) -> Choice:
+    """What this version cannot carry out stays visible with the reason, and cannot be chosen."""
+    if choice.kind not in APPROVALS or choice.unavailable is not None:
+        return choice
+    return msgspec.structs.replace(choice, unavailable="approvals per call or session are not in this version")
 
 
 async def groups(desk: Desk) -> tuple[GroupCard, ...]:
@@ -74,86 +81,6 @@ async def groups(desk: Desk) -> tuple[GroupCard, ...]:
             contract = await desk.contract(operation)
             pairs.append((operation, question, contract.policy))
     return group(pairs, now=desk.clock.now())
-
-
-async def circumstances(desk: Desk, contract: Contract, operation: Operation, now: Moment) -> Circumstances:
-    """Everything beside the record that choices depend on; whatever cannot be found out offers nothing more."""
-    changed = await changed_contract(desk, operation, now)
-    actions = await desk.store.actions(operation.operation_id)
-    sent = [a for a in actions if a.kind is ActionKind.CANCEL]
-    reads, problem, rotated = await _keyring(desk, operation)
-    origin = _origin(contract, operation)
-    others = tuple(
-        c.name
-        for c in await desk.credentials().known()
-        if c.name != operation.credential and origin is not None and origin in c.origins
-    )
-    fingerprint = requests.fingerprint(contract, operation.submitted)
-    return Circumstances(
-        changed_contract=changed,
-        other_credentials=others,
-        secret_rotated=rotated,
-        keyring_reads=reads,
-        keyring_problem=problem,
-        unvalidated_result=operation.result is not None and not operation.result.validated,
-        resubmit_possible=contract.policy.can_resubmit,
-        fingerprint_matches=fingerprint is not None and fingerprint == operation.submitted.request_fingerprint,
-        resubmit_limits=contract.policy.default,
-        cancel_sent_at=sent[-1].at if sent else None,
-        cancel_outcome=sent[-1].outcome.value if sent else None,
-        allow_http=contract.allow_http,
-    )
-
-
-def _origin(contract: Contract, operation: Operation) -> str | None:
-    try:
-        return normalise_origin(requests.status_request(contract, operation, operation.credential).url)
-    except Refused:
-        return None
-
-
-async def _keyring(desk: Desk, operation: Operation) -> tuple[bool, str | None, bool]:
-    """Does the keyring read, why not, and did the secret change since it was refused."""
-    if operation.credential is None:
-        return True, None, False
-    try:
-        now = await desk.credentials().digest(operation.credential)
-    except CredentialUnavailable as error:
-        return False, str(error), False
-    refused = [d for d in await desk.store.denials() if d.credential == operation.credential]
-    return True, None, bool(refused) and all(d.digest != now for d in refused)
-
-
-async def changed_contract(desk: Desk, operation: Operation, now: Moment) -> ChangedContract | None:
-    """S8: the contract file of today, when it differs from the snapshot; with what it makes of the last answer."""
-    try:
-        today = desk.contracts.find(operation.submitted.provider)
-        before = await desk.store.snapshot(operation.contract_digest)
-    except (ContractError, Refused):
-        return None
-    if before is None or today.digest == operation.contract_digest:
-        return None
-    try:
-        last = await desk.store.last_answer(operation.operation_id)
-    except SealedUnreadable:
-        last = None
-    reads_as = reading.reread(today, operation, last.envelope, now) if last is not None and last.envelope else None
-    return ChangedContract(
-        digest=today.digest,
-        diff=text_difference(before.text, today.snapshot.text),
-        knows_state=reads_as is not None and reads_as.near_match is None and reads_as.state is not None,
-        has_stored_answer=reads_as is not None,
-        reads_as=reads_as,
-        origins_added=tuple(sorted(set(today.origins) - set((await desk.contract(operation)).origins))),
-    )
-
-
-def text_difference(before: str, after: str) -> str:
-    """The changed lines, whole (G4: nothing is cut silently)."""
-    import difflib
-
-    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), "in force", "file", lineterm="", n=1)
-    return "\n".join(lines)
 
 
 async def decide(

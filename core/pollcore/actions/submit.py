@@ -7,7 +7,6 @@ Source: spec B1, B2, B6, S7, S8, H1, X7.
 
 from __future__ import annotations
 
-import getpass
 from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -122,7 +121,7 @@ def _submitted(desk: Desk, contract: Contract, spec: SubmitSpec, credential: str
         expected_states=spec.expected_states or contract.final_states,
         idempotency_key=spec.idempotency_key,
         caller=spec.caller,
-        os_user=os_user(),
+        os_user=desk.os_user,
         label=spec.label,
     )
     return given, remote
@@ -150,14 +149,6 @@ def given_by(given: Submitted, handover: reading.Handover) -> Submitted:
 def is_remote(contract: Contract) -> bool:
     """Any origin but loopback ("remote" of the spec's defaults)."""
     return not contract.request_origins or not all(is_loopback(origin) for origin in contract.request_origins)
-
-
-def os_user() -> str:
-    """The OS user's name, unverified."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "unknown"
 
 
 def _check_expected(contract: Contract, given: Submitted) -> None:

@@ -58,6 +58,7 @@ class Address(msgspec.Struct, frozen=True):
         return is_loopback(self.host)
 
 
+@lru_cache(maxsize=256)
 def is_loopback(host: str) -> bool:
     """Tell whether *host* (lower case) is this machine. Odd spellings (`127.1`, `2130706433`) are not."""
     if host == "localhost":

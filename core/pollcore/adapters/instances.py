@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from pollcore.adapters.config import Instance
 from pollcore.adapters.contract_files import ContractFiles, Found
 from pollcore.contract import Contract, instance
+from pollcore.contract.near import near
+from pollcore.facts import NotFound
 
 
 class Providers:
@@ -24,7 +26,7 @@ class Providers:
         """Raises NotFound with near names, ContractError, Refused (instance settings that do not fit)."""
         settings = self._instances.get(name)
         if settings is None:
-            return self.files.load(name)
+            return self._contract(name)
         return instance(
             self.files.load(settings.contract),
             base_url=settings.base_url,
@@ -32,6 +34,17 @@ class Providers:
             account=settings.account,
             urls=settings.urls,
         )
+
+    def _contract(self, name: str) -> Contract:
+        try:
+            return self.files.load(name)
+        except NotFound as miss:
+            if (meant := near(name, self._instances)) is None:
+                raise
+            said = (
+                f"no provider {name!r} (did you mean {meant!r} of config.toml?); `pollconsole provider list` shows all"
+            )
+            raise NotFound(said) from miss
 
     def names(self) -> list[str]:
         """Every name that can be submitted to."""

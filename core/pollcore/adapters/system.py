@@ -9,6 +9,7 @@ the machine sleeps, hence slices).
 from __future__ import annotations
 
 import asyncio
+import getpass
 import random
 import secrets
 import sys
@@ -91,6 +92,14 @@ class SystemChance:
     def token(self, size: int = 8) -> str:
         """*size* random bytes as lower-case hex."""
         return secrets.token_hex(size)
+
+
+def os_user() -> str:
+    """The OS user's name, unverified."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "unknown"
 
 
 def boot_id() -> str:

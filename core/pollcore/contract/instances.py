@@ -6,24 +6,19 @@ contracts (S8). Must not know: `config.toml`, credentials, caps (they are outsid
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
 
+from pollcore.contract.digest import digest_of
 from pollcore.contract.model import Contract
 from pollcore.contract.origins import is_loopback, normalise_origin
+from pollcore.contract.parse import parse
 from pollcore.contract.parts import RequestPlan
 from pollcore.facts import ContractError, Refused, Snapshot
 
 SETTINGS: Final = ("base_url", "allow_http", "account", "urls")
-
-
-def digest_of(text: str, settings: Mapping[str, Any]) -> str:
-    """SHA-256 over the text and the instance settings (sorted JSON), as hex."""
-    told = msgspec.json.encode(dict(settings), order="deterministic")
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass") + b"\0" + told).hexdigest()
 
 
 def instance(
@@ -122,8 +117,6 @@ def from_snapshot(snapshot: Snapshot) -> Contract:
     Raises:
         ContractError: a newer program wrote it, or text and digest do not belong together.
     """
-    from pollcore.contract.parse import parse
-
     try:
         contract = parse(snapshot.text, f"{snapshot.name}.toml")
         settings = {key: value for key, value in snapshot.instance.items() if key in SETTINGS}

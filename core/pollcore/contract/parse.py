@@ -17,9 +17,9 @@ from pollcore.contract import build_answers, build_limits, build_states
 from pollcore.contract.build_actions import build_cancel, build_result, build_submission
 from pollcore.contract.build_origins import Origins, build_credential, build_params, checked_base_url
 from pollcore.contract.build_requests import Plans, build_steps
+from pollcore.contract.digest import digest_of
 from pollcore.contract.document import Document, dotted
 from pollcore.contract.expressions import Expression, Keys
-from pollcore.contract.instances import digest_of
 from pollcore.contract.model import Contract
 from pollcore.contract.parts import Rule, StateTable, Step
 from pollcore.contract.tables import Table

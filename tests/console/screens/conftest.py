@@ -8,13 +8,13 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.console.screens.fakes import FakeCore
+from tests.console.seed import Seeded, fill_core, seeded, write_config
 
 from pollconsole import bridge
 from pollcore.adapters.keyring_store import MemoryBackend
 from pollcore.adapters.system import SystemClock
 from pollcore.facts import Answer, Fault, Request, Secret
-from tests.console.screens.fakes import FakeCore
-from tests.console.seed import Seeded, fill_core, seeded, write_config
 
 RUNNING = msgspec.json.encode({"id": None, "status": "running"})
 

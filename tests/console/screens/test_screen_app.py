@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.console.screens.fakes import FakeCore
+from tests.console.screens.harness import QuickApp, console, screen_text, until
 
 from pollconsole import app as console_app
 from pollconsole import crash
@@ -18,8 +20,6 @@ from pollconsole.mailbox import CoreRole
 from pollconsole.screens.live import LiveScreen
 from pollconsole.screens.text import HelpScreen
 from pollcore.facts import Refused
-from tests.console.screens.fakes import FakeCore
-from tests.console.screens.harness import QuickApp, console, screen_text, until
 
 CANARY = "tok-canary-31337"
 
@@ -42,7 +42,7 @@ async def test_a_crash_of_the_screen_does_not_stop_the_core_and_shows_no_values(
 ) -> None:
     crashed: list[BaseException] = []
     turns = 0
-    with pytest.raises(ValueError, match="cannot draw"):
+    with pytest.raises(ValueError, match="cannot draw"):  # noqa: PT012 (Pilot raises it again at its end)
         async with console(fake.runner, app_class=Fragile) as (app, pilot):
             assert isinstance(app, Fragile)
             link = app.state.link

@@ -12,14 +12,14 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.console.screens.conftest import RealCore
+from tests.console.screens.fakes import FakeCore
+from tests.console.seed import MOMENT, operation, seeded
 
 from pollconsole.core_thread import CoreGone, CoreThread, TooSlow
 from pollconsole.mailbox import CoreRole, Mailbox
 from pollcore.facts import BootMs, Refused, StoreUnusable
 from pollcore.ports import Worker
-from tests.console.screens.conftest import RealCore
-from tests.console.screens.fakes import FakeCore
-from tests.console.seed import MOMENT, operation, seeded
 
 LIMIT_S = 20.0
 

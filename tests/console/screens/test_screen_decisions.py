@@ -6,18 +6,20 @@ import asyncio
 from typing import Any
 
 import pytest
-
-from pollcore.facts import MINUTE, ChoiceKind, EventName, Operation, Status
 from tests.console.screens.conftest import RealCore
 from tests.console.screens.harness import choose, confirm, console, open_card, screen_text, until
 from tests.console.seed import Seeded, operation
+
+from pollcore.facts import MINUTE, ChoiceKind, EventName, Operation, Status
 
 SIZE = (100, 60)
 SPENT = "op-0000000a"
 UNKNOWN = "op-0000000b"
 
 
-async def decided(real: RealCore, operation_id: str, kind: str, label: str = "") -> tuple[Operation, Operation, list[Any], str]:
+async def decided(
+    real: RealCore, operation_id: str, kind: str, label: str = ""
+) -> tuple[Operation, Operation, list[Any], str]:
     """Open the card, choose, confirm; the record before and after, its events, and the screen."""
     await asyncio.to_thread(real.fill)
     async with console(real.runner, size=SIZE) as (app, pilot):

@@ -6,6 +6,9 @@ import re
 
 import msgspec
 import pytest
+from tests.console.screens.fakes import FakeCore
+from tests.console.screens.harness import console, screen_text, until, written
+from tests.console.seed import HOSTILE, NOW, many, operation, seeded, stopped
 
 from pollconsole.board import View
 from pollconsole.screens.detail import DetailScreen
@@ -13,11 +16,10 @@ from pollconsole.screens.live import LiveScreen
 from pollconsole.screens.queue import QueueScreen
 from pollconsole.screens.story import StoryView
 from pollcore.facts import SECOND, AuditEvent, DelaySource, EventName, Instant, StopReason
-from tests.console.screens.fakes import FakeCore
-from tests.console.screens.harness import console, screen_text, until, written
-from tests.console.seed import HOSTILE, NOW, many, operation, seeded, stopped
 
-KNOWN_SEQUENCES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[78]|\x1b\[\?[0-9;]*\$p|\x1b\[[<>=][0-9;]*u|\x1b\]22;[a-z-]+\x07")
+KNOWN_SEQUENCES = re.compile(
+    r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[78]|\x1b\[\?[0-9;]*\$p|\x1b\[[<>=][0-9;]*u|\x1b\]22;[a-z-]+\x07"
+)
 
 
 @pytest.mark.rule("V1")

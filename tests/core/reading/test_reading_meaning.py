@@ -131,6 +131,18 @@ def test_no_rule_succeeds_over_a_body_that_could_not_be_read() -> None:
     assert kind(look(made, answer(200, b""))) == (V.INTEGRATION, D.UNREADABLE)
 
 
+@pytest.mark.rule("X5", "X4")
+def test_no_later_rule_or_status_table_decides_over_a_body_that_an_earlier_rule_wanted() -> None:
+    rules = '[[rules]]\nwhen = "body.ok"\ncategory = "succeeded"\n[[rules]]\nstatus = [200]\ncategory = "failed"\n'
+    assert look(contract(rules, state=""), answer(200, {"ok": False}))[0].verdict is V.FAILED
+    assert kind(look(contract(rules, state=""), answer(200, b'{"ok": tr'))) == (V.INTEGRATION, D.UNREADABLE)
+    table = '[state]\nvalue = "http.status"\n[states]\nwaiting = [202]\nsucceeded = [200]\n'
+    by_code = contract(state=table)
+    assert look(by_code, answer(202, b""))[0].verdict is V.WAITING
+    assert look(by_code, answer(200, {}))[0].verdict is V.SUCCEEDED
+    assert kind(look(by_code, answer(200, b'{"a":'))) == (V.INTEGRATION, D.UNREADABLE)
+
+
 @pytest.mark.rule("S4")
 @pytest.mark.parametrize(
     ("url", "good"),
@@ -140,6 +152,7 @@ def test_no_rule_succeeds_over_a_body_that_could_not_be_read() -> None:
         ("/v1/results/1", False),
         ("https://files.example.test.evil.test/r", False),
         ("https://cdn.example.net/r", False),
+        ("https://evilcdn.example.net/r", False),
         (None, False),
         ("", False),
         ("http://files.example.test/r", False),

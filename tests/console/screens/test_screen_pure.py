@@ -1,0 +1,225 @@
+"""What screens are made of, without a screen: rows, order, wrapped lines, themes, what a decision did."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+from tests.console.seed import HOSTILE, MOMENT, NOW, operation, seeded, stopped
+from textual.color import Color
+
+from pollconsole import draw, rows, themes
+from pollconsole.board import Board, Sort, View, by_cause, matches
+from pollconsole.mailbox import Delta
+from pollconsole.screens.card_lines import outcome_words
+from pollconsole.screens.story import story_line
+from pollcore.facts import (
+    DAY,
+    HOUR,
+    MINUTE,
+    SECOND,
+    Choice,
+    ChoiceKind,
+    Instant,
+    Refused,
+    Status,
+    StopReason,
+)
+
+TEXTS = st.text(max_size=60) | st.sampled_from([HOSTILE, "导出报告 导出", "a" * 90, "x " * 40])
+
+
+def board_of(*seeded_rows: object) -> Board:
+    board = Board()
+    given_rows = list(seeded_rows or seeded())
+    board.apply(
+        Delta(
+            operations=tuple(each.operation for each in given_rows),  # type: ignore[attr-defined]
+            questions=tuple(each.question for each in given_rows if each.question),  # type: ignore[attr-defined]
+            loaded=True,
+        )
+    )
+    return board
+
+
+@pytest.mark.rule("V1")
+@given(width=st.integers(40, 240), state=TEXTS, job=TEXTS, provider=TEXTS, used=st.integers(0, 100_000))
+def test_a_row_fills_its_columns_exactly_whatever_the_texts(
+    width: int, state: str, job: str, provider: str, used: int
+) -> None:
+    row = operation(
+        1, last_known_state=state, job_id=job, provider=provider, status_requests_used=used, max_status_requests=100_000
+    )
+    columns = rows.columns_for(width)
+    cells = rows.row(row, MOMENT, columns, asked=False)
+    assert [cell_len(text) for text, _ in cells] == [column.width for column in columns]
+    total = rows.LEAD + sum(column.width for column in columns) + len(columns) - 1
+    assert total <= width
+    assert all(role in themes.ROLES for _, role in cells)
+    assert all(character.isprintable() for text, _ in cells for character in text)
+
+
+@pytest.mark.rule("V1")
+def test_at_eighty_columns_every_budget_has_its_column() -> None:
+    assert {column.key for column in rows.columns_for(79)} == {
+        *("operation", "provider", "status", "state", "next", "left", "requests", "failures", "limited"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("ms", "shown"),
+    [(1, "0:01"), (12 * SECOND, "0:12"), (HOUR + 4 * MINUTE + 10 * SECOND, "1:04:10"), (2 * DAY + 4 * HOUR, "2d 4h")],
+)
+def test_a_countdown_reads_like_a_clock_and_zero_means_now(ms: int, shown: str) -> None:
+    assert rows.countdown(ms) == shown
+
+
+@pytest.mark.parametrize(
+    ("used", "allowed", "shown", "role"),
+    [(0, 3, "0/3", "muted"), (1, 3, "1/3", "text"), (118, 120, "118/120!", "attention"), (12, 12, "12/12!", "danger")],
+)
+def test_a_budget_that_runs_out_is_marked_by_a_sign_and_not_by_colour_alone(
+    used: int, allowed: int, shown: str, role: str
+) -> None:
+    assert rows.budget_span(used, allowed) == (shown, role)
+
+
+@pytest.mark.rule("B5", "T9")
+def test_time_left_counts_to_the_nearest_end_by_the_nearer_clock() -> None:
+    row = operation(1, useful_until=Instant(NOW + 5 * MINUTE))
+    assert rows.time_left(row, MOMENT) == 5 * MINUTE
+    slow = msgspec.structs.replace(row, useful_until=None, deadline_boot=type(MOMENT.boot)(MOMENT.boot + MINUTE))
+    assert rows.time_left(slow, MOMENT) == MINUTE
+
+
+def test_every_status_has_a_word_a_sign_and_a_role() -> None:
+    for status in Status:
+        word, role = rows.status_span(operation(1, status), False)
+        assert word[1] == " "
+        assert role in themes.ROLES
+
+
+def test_what_needs_a_person_is_ordered_first_then_what_runs_low() -> None:
+    board = board_of()
+    ids = board.ordered(View.ALL, "", Sort.ATTENTION, False, MOMENT)
+    assert set(ids[:4]) == set(board.questions)
+    assert ids[4] == "op-00000004"
+    assert ids[-1] == "op-00000007"
+
+
+@given(sort=st.sampled_from(list(Sort)), reverse=st.booleans(), view=st.sampled_from(list(View)))
+def test_every_order_shows_each_row_of_a_view_once(sort: Sort, reverse: bool, view: View) -> None:
+    board = board_of()
+    ids = board.ordered(view, "", sort, reverse, MOMENT)
+    assert len(ids) == len(set(ids)) == board.counts(MOMENT)[view]
+    assert ids == board.ordered(view, "", sort, reverse, MOMENT)
+
+
+def test_a_held_operations_own_question_waits_for_nobody() -> None:
+    held = stopped(0x40, StopReason.OPERATOR_REQUEST, Status.HELD, hold_until=Instant(NOW + MINUTE))
+    board = board_of(held)
+    assert not board.asked(held.operation)
+    assert board.waiting(MOMENT).total == 0
+
+
+def test_a_filter_finds_by_word_and_by_field() -> None:
+    row = operation(1, provider="acme", label="Nightly Export", last_known_state="running")
+    assert matches(row, "nightly acme")
+    assert matches(row, "state:run provider:ac")
+    assert not matches(row, "state:done")
+    assert not matches(row, "provider:bolt")
+
+
+@pytest.mark.rule("E10")
+def test_questions_of_one_cause_stand_together_the_oldest_first() -> None:
+    asked = [
+        stopped(1, StopReason.UNKNOWN_STATE, cause="a", asked_ago=10 * SECOND).question,
+        stopped(2, StopReason.JOB_FAILED, cause="b", asked_ago=90 * SECOND).question,
+        stopped(3, StopReason.UNKNOWN_STATE, cause="a", asked_ago=5 * SECOND).question,
+    ]
+    groups = by_cause([question for question in asked if question])
+    assert [[question.operation_id[-1] for question in group] for group in groups] == [["2"], ["1", "3"]]
+
+
+@given(texts=st.lists(TEXTS, max_size=4), width=st.integers(1, 100), indent=st.integers(0, 4))
+def test_wrapped_lines_hold_every_word_and_none_is_wider_than_the_screen(
+    texts: list[str], width: int, indent: int
+) -> None:
+    line = tuple(draw.text(each) for each in texts)
+    wrapped = draw.wrap(line, width, indent=min(indent, max(0, width - 2)))
+    assert all(draw.width_of(each) <= max(width, 2) for each in wrapped)
+    if len(wrapped) < draw.MAX_WRAPPED:
+        joined = "".join(draw.plain(each) for each in wrapped)
+        assert joined.replace(" ", "") == draw.plain(line).replace(" ", "")
+
+
+@given(left=TEXTS, right=TEXTS, width=st.integers(1, 120))
+def test_two_ends_of_a_line_fill_it_exactly(left: str, right: str, width: int) -> None:
+    line = draw.beside((draw.text(left),), (draw.text(right),), width)
+    assert draw.width_of(line) == width
+
+
+@pytest.mark.parametrize("name", themes.SHIPPED)
+def test_a_shipped_theme_is_readable_in_every_role(name: str) -> None:
+    loaded = next(each for each in themes.shipped() if each.name == name)
+    ground = Color.parse(loaded.theme.background or "")
+    for role, style in loaded.palette.roles.items():
+        assert style.color is not None
+        ink = Color.from_rich_color(style.color)
+        least = {"faint": 2.5, "bar-empty": 1.2, "bar-full": 3.0}.get(role, 4.5)
+        assert ground.get_contrast_text is not None
+        assert contrast(ink, ground) >= least, role
+
+
+def contrast(one: Color, other: Color) -> float:
+    """The ratio of WCAG 2."""
+
+    def light(colour: Color) -> float:
+        parts = [part / 255 for part in colour.rgb]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    high, low = sorted((light(one), light(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (('text = "#c9d1d9"', 'text = "#nope"'), "roles.text"),
+        (('text = "#c9d1d9"', 'text = "auto 50%"'), "roles.text"),
+        (('text = "#c9d1d9"', "text = 7"), "roles.text"),
+        (('text = "#c9d1d9"', ""), "roles.text: missing"),
+        (("[grounds]", "[grounds]\nhalo = '#000000'"), "grounds.halo"),
+        (("dark = true", ""), "dark"),
+        (("dark = true", "dark = true\nscript = 1"), "script"),
+    ],
+)
+def test_a_theme_that_would_end_the_app_is_refused_by_file_and_key(change: tuple[str, str], said: str) -> None:
+    source = themes.folder().joinpath("dark.toml").read_text("utf-8")
+    assert change[0] in source
+    with pytest.raises(Refused) as refused:
+        themes.read("mine", source.replace(*change))
+    assert said in str(refused.value)
+    assert "mine.toml" in str(refused.value)
+
+
+def test_the_story_keeps_its_words_and_marks_what_is_loud() -> None:
+    line = "10:58:00 polled, state running, request budget exhausted, escalated"
+    assert draw.plain(story_line(line)) == line
+    assert story_line(line)[1][1] == "attention"
+    assert story_line("2026-03-02") == (("2026-03-02", "faint"),)
+
+
+def test_what_a_decision_did_is_said_in_figures() -> None:
+    before = operation(1, Status.ESCALATED)
+    after = msgspec.structs.replace(
+        before, status=Status.WAITING, max_status_requests=16, deadline_at=Instant(before.deadline_at + 15 * MINUTE)
+    )
+    choice = Choice(key="1", kind=ChoiceKind.EXTEND, label="extend 15 min / 4 checks", grants=True)
+    assert outcome_words(before, after, choice) == "extend 15 min / 4 checks: deadline 11:45:00, requests 16"
+    closed = msgspec.structs.replace(before, status=Status.CLOSED)
+    close = Choice(key="2", kind=ChoiceKind.CLOSE, label="close")
+    assert outcome_words(before, closed, close) == "close: closed, we stop watching, the job may go on"

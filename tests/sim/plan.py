@@ -1,0 +1,65 @@
+"""What kind of world a seed is: how many workers, jobs and people, how short the time, which blows how often.
+
+Job: numbers drawn from the seed, so that seeds differ in kind and not only in detail. Must not know: how any of it is done.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Final
+
+import msgspec
+from tests.sim import contracts
+
+_FATES: Final = {
+    "kill": 8, "stop": 10, "end": 3, "step": 8, "epoch": 1, "suspend": 2, "reboot": 1, "down": 4, "rotate": 4,
+    "lock": 2, "mend": 2,
+}  # fmt: skip
+
+
+class Plan(msgspec.Struct):
+    """The numbers of one world."""
+
+    workers: int
+    jobs: int
+    providers: tuple[str, ...]
+    credentials: tuple[str, ...]
+    operators: int
+    slots: int
+    chaos_ms: int
+    gap_s: float
+    """Mean time between two blows of fate."""
+    fates: dict[str, int]
+    stop_at_port: float
+    kill_at_port: float
+    store_fault: float
+    proof_of_death: bool
+
+    @classmethod
+    def of(cls, chance: random.Random, scale: float) -> Plan:
+        """Draw a plan. A quarter of all worlds has no faults in processes and store at all, some have only one kind."""
+        kind = chance.choice(("calm", "processes", "clocks", "store", "all", "all", "all", "people"))
+        fates = dict(_FATES)
+        if kind in ("calm", "people", "store"):
+            fates = {k: v for k, v in fates.items() if k in ("down", "rotate", "mend")}
+        elif kind == "clocks":
+            fates = {"step": 8, "epoch": 1, "suspend": 2, "reboot": 1}
+        elif kind == "processes":
+            fates = {"kill": 8, "stop": 8, "end": 3}
+        ports = kind in ("processes", "all")
+        names = [f"{v}-{o}" for v in contracts.VARIANTS for o in contracts.ORIGINS]
+        return cls(
+            workers=chance.choice((1, 2, 2, 3)),
+            jobs=chance.randint(2, max(2, round(5 * scale))),
+            providers=tuple(chance.sample(names, chance.choice((1, 1, 2)))),
+            credentials=("key-a", "key-b", "spare"),
+            operators=chance.choice((0, 1, 2, 2)),
+            slots=chance.choice((1, 2, 4, 100)),
+            chaos_ms=round(chance.choice((60_000, 150_000, 240_000)) * scale),
+            gap_s=chance.choice((8.0, 20.0, 45.0)),
+            fates=fates,
+            stop_at_port=chance.choice((0.0, 0.003, 0.01)) if ports else 0.0,
+            kill_at_port=chance.choice((0.0, 0.002, 0.01)) if ports else 0.0,
+            store_fault=chance.choice((0.01, 0.05, 0.15)) if kind in ("store", "all") else 0.0,
+            proof_of_death=chance.random() < 0.7,
+        )
