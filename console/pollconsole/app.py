@@ -23,7 +23,7 @@ from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
-from pollconsole import bridge, crash, themes, words
+from pollconsole import bridge, crash, themes
 from pollconsole.core_thread import CoreRunner, CoreThread
 from pollconsole.guarded import GuardedApp
 from pollconsole.mailbox import CoreRole
@@ -208,7 +208,8 @@ class ConsoleApp(GuardedApp[int]):
     def goes_on(self) -> str:
         """What stops and what goes on when this console ends (V3)."""
         board = self.state.board
-        count = f"{board.live():,} live wait{'s' * (board.live() != 1)}"
+        live = board.figures(self.state.now()).live
+        count = f"{live:,} live wait{'s' * (live != 1)}"
         if board.latest.role is CoreRole.OWN:
             return f"its core stops, {count} stand still until a core runs again; jobs and deadlines go on"
         if board.latest.role is CoreRole.ATTACHED:
@@ -305,6 +306,3 @@ def run_demo() -> int:
             bridge.with_core(setup.home, job, kind="demo", **setup.overrides)
 
         return run_app(runner, title=f"{TITLE} demo", home=setup.home)
-
-
-__all__ = ["ConsoleApp", "run_app", "run_console", "run_demo", "words"]

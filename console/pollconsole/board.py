@@ -14,8 +14,8 @@ from typing import Any, Final
 import msgspec
 
 from pollconsole import rows, words
-from pollconsole.mailbox import CoreRole, Delta
-from pollcore.facts import ChoiceKind, Escalation, Moment, Operation, Status, StopReason
+from pollconsole.mailbox import Delta
+from pollcore.facts import SECOND, Escalation, Moment, Operation, Status, StopReason
 
 MAX_ENDED: Final = 2_000
 """Ended operations kept on the screen; the store keeps all."""
@@ -60,6 +60,7 @@ SORT_KEYS: Final[dict[str, Sort]] = {
 }
 _FAR: Final = 1 << 62
 _UNKNOWN: Final = frozenset({StopReason.UNKNOWN_STATE, StopReason.NEEDS_HUMAN, StopReason.INTEGRATION_FAILURE})
+_ENDS: Final = frozenset(status for status in Status if status.is_end)
 _FAILED: Final = frozenset({Status.FAILED, Status.CANCELLED, Status.EXPIRED})
 
 
@@ -75,6 +76,16 @@ class Waiting(msgspec.Struct, frozen=True):
         return self.approvals + self.escalations
 
 
+class Figures(msgspec.Struct, frozen=True):
+    """What is counted over all rows, once a second at most."""
+
+    live: int
+    """Operations that have not ended."""
+    by_view: dict[View, int]
+    handed_over_by: frozenset[str]
+    """OS users who handed over what is live."""
+
+
 class Board:
     """All rows of the screen. One thread."""
 
@@ -85,6 +96,8 @@ class Board:
         self.other_questions: tuple[Escalation, ...] = ()
         """Open ones that belong to no operation."""
         self.latest = Delta()
+        self._figures: Figures | None = None
+        self._counted_at = -1
 
     def apply(self, delta: Delta) -> bool:
         """Take in what is new; True when rows or questions changed."""
@@ -120,17 +133,29 @@ class Board:
         oldest = min((question.asked_at for question in asked), default=now.wall)
         return Waiting(approvals, len(asked) - approvals, max(0, now.wall - oldest))
 
-    def live(self) -> int:
-        """Operations that have not ended."""
-        return sum(not operation.status.is_end for operation in self.operations.values())
+    def figures(self, now: Moment) -> Figures:
+        """Counts over all rows; counted anew at most once a second of *now*, and when the first rows come."""
+        second = now.wall // SECOND
+        if self._figures is None or self._counted_at != second or bool(self.operations) != bool(self._figures.live):
+            self._counted_at = second
+            self._figures = self._count(now)
+        return self._figures
 
-    def counts(self, now: Moment) -> dict[View, int]:
-        """How many rows each view has."""
+    def _count(self, now: Moment) -> Figures:
         counted = dict.fromkeys(View, 0)
+        live, users = 0, set()
         for operation in self.operations.values():
-            for view in View:
-                counted[view] += self.belongs(operation, view, now)
-        return counted
+            end, asked = operation.status in _ENDS, self.asked(operation)
+            if not end:
+                live += 1
+                users.add(operation.submitted.os_user)
+                counted[View.LOW] += rows.runs_low(operation, now)
+            counted[View.ALL] += asked or not end
+            counted[View.NEEDS] += asked
+            counted[View.UNKNOWN] += not end and operation.stop_reason in _UNKNOWN
+            counted[View.FAILED] += operation.status in _FAILED
+            counted[View.DONE] += end
+        return Figures(live, counted, frozenset(users))
 
     def belongs(self, operation: Operation, view: View, now: Moment) -> bool:
         """Whether *view* shows *operation*. The first view shows live ones and ends that want a decision."""
@@ -150,7 +175,8 @@ class Board:
 
     def ordered(self, view: View, needle: str, sort: Sort, reverse: bool, now: Moment) -> list[str]:
         """Ids of *view* that match *needle*, ordered; equal ones by id, so that nothing jumps."""
-        shown = [o for o in self.operations.values() if self.belongs(o, view, now) and matches(o, needle)]
+        fits = finder(needle)
+        shown = [o for o in self.operations.values() if self.belongs(o, view, now) and fits(o)]
         key = self._key(sort, now)
         shown.sort(key=lambda operation: (key(operation), operation.operation_id), reverse=reverse)
         return [operation.operation_id for operation in shown]
@@ -189,28 +215,39 @@ class Board:
                 del self.operations[operation.operation_id]
 
 
-def matches(operation: Operation, needle: str) -> bool:
-    """Every word of *needle* is in the row: plain words anywhere, or `status:`, `state:`, `provider:`, `account:`,
-    `op:`."""
-    return all(_matches(operation, word) for word in needle.lower().split())
+FIELDS: Final[dict[str, Callable[[Operation], str]]] = {
+    "op": lambda o: o.operation_id,
+    "status": lambda o: o.status.value,
+    "state": lambda o: o.last_known_state or "",
+    "provider": lambda o: o.submitted.provider,
+    "account": lambda o: o.submitted.account,
+    "job": lambda o: o.submitted.job_id,
+    "label": lambda o: o.submitted.label or "",
+    "reason": lambda o: o.stop_reason.value if o.stop_reason is not None else "",
+}
+"""What a filter can name: `state:running`."""
 
 
-def _matches(operation: Operation, word: str) -> bool:
-    submitted = operation.submitted
-    fields = {
-        "op": operation.operation_id,
-        "status": operation.status.value,
-        "state": operation.last_known_state or "",
-        "provider": submitted.provider,
-        "account": submitted.account,
-        "job": submitted.job_id,
-        "label": submitted.label or "",
-        "reason": operation.stop_reason.value if operation.stop_reason is not None else "",
-    }
-    name, colon, rest = word.partition(":")
-    if colon and name in fields:
-        return rest in fields[name].lower()
-    return any(word in value.lower() for value in fields.values())
+def finder(needle: str) -> Callable[[Operation], bool]:
+    """A test whether every word of *needle* is in a row: plain words anywhere, `field:word` in that field."""
+    named: list[tuple[Callable[[Operation], str], str]] = []
+    anywhere: list[str] = []
+    for word in needle.lower().split():
+        name, colon, rest = word.partition(":")
+        if colon and name in FIELDS:
+            named.append((FIELDS[name], rest))
+        else:
+            anywhere.append(word)
+
+    def fits(operation: Operation) -> bool:
+        if not all(rest in read(operation).lower() for read, rest in named):
+            return False
+        if not anywhere:
+            return True
+        text = "\n".join(read(operation) for read in FIELDS.values()).lower()
+        return all(word in text for word in anywhere)
+
+    return fits
 
 
 def by_cause(questions: Sequence[Escalation]) -> list[tuple[Escalation, ...]]:
@@ -219,6 +256,3 @@ def by_cause(questions: Sequence[Escalation]) -> list[tuple[Escalation, ...]]:
     for question in sorted(questions, key=lambda q: (q.asked_at, q.escalation_id)):
         groups.setdefault(question.cause, []).append(question)
     return [tuple(group) for group in groups.values()]
-
-
-__all__ = ["APPROVALS", "Board", "ChoiceKind", "CoreRole", "Sort", "View", "Waiting", "by_cause", "matches"]

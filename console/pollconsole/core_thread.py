@@ -37,6 +37,8 @@ FEED_RETRY_S: Final = 2.0
 """Pause after the store could not be read."""
 MAX_ROWS: Final = 100_000
 """Live operations that a screen holds."""
+FIRST_ROWS: Final = 200
+"""Rows handed over before all the others are read."""
 MAX_ENDED: Final = 1_000
 """Ended operations loaded at start."""
 PAINT_LIMIT_S: Final = 3.0
@@ -211,11 +213,14 @@ class CoreThread:
         change = await core.store.change()
         live = tuple(status for status in Status if not status.is_end)
         ended = tuple(status for status in Status if status.is_end)
-        rows = list(await bridge.operations(core, statuses=live, limit=MAX_ROWS))
-        rows += await bridge.operations(core, statuses=ended, limit=MAX_ENDED)
         questions = tuple(await core.store.questions())
+        rows = list(await bridge.operations(core, statuses=live, limit=FIRST_ROWS))
+        more = len(rows) == FIRST_ROWS
+        rows += await bridge.operations(core, statuses=ended, limit=MAX_ENDED)
         rows += await self._asked_about(core, questions, rows)
         self.mailbox.put(rows, questions=questions, beats=await self._beats(core), change=change, loaded=True)
+        if more:  # a screen full is there already
+            self.mailbox.put(await bridge.operations(core, statuses=live, limit=MAX_ROWS))
         return change
 
     @staticmethod

@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from pollconsole import words
-from pollconsole.draw import ELLIPSIS, Span, fit
+from pollconsole.draw import Span, fit
 from pollconsole.safe import safe
 from pollcore.facts import (
     DAY,
@@ -238,6 +238,3 @@ def bar(used: float, whole: float, cells: int) -> tuple[Span, Span]:
     part = 1.0 if whole <= 0 else max(0.0, min(1.0, used / whole))
     full = round(part * cells)
     return ("#" * full, "bar-full"), ("-" * (cells - full), "bar-empty")
-
-
-__all__ = ["COLUMNS", "ELLIPSIS", "Column", "bar", "cell", "columns_for", "countdown", "row"]

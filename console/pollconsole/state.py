@@ -70,10 +70,7 @@ class State:
     @property
     def gate_is_advisory(self) -> bool:
         """G5: something was handed over by the very OS user that sits here, who could also press keys."""
-        operator = self.operator
-        if operator is None:
-            return False
-        return any(o.submitted.os_user == operator.user for o in self.board.operations.values() if not o.status.is_end)
+        return self.operator is not None and self.operator.user in self.board.figures(self.now()).handed_over_by
 
     async def story(self, operation_id: str) -> Sequence[str]:
         """The story of one operation, line by line, told on the core's thread; the newest `MAX_STORY` lines."""

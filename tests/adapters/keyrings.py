@@ -67,7 +67,7 @@ def locked_collection() -> InitError:
     return error
 
 
-FAILURES = {
+FAILURES: dict[str, list[Exception]] = {
     "keyring_locked": [KeyringLocked("sk-canary-in-error"), locked_collection()],
     "keyring_absent": [
         NoKeyringError("sk-canary-in-error"),

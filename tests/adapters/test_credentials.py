@@ -46,7 +46,7 @@ class Hand:
     def now(self) -> Moment:
         return Moment(Instant(10**12 + self.ms), BootMs(self.ms), "boot")
 
-    async def sleep(self, ms: int) -> None:
+    async def wait(self, event: asyncio.Event, ms: int) -> None:
         self.ms += ms
 
 
@@ -89,6 +89,7 @@ async def test_what_was_set_is_read_with_its_pins_and_a_digest(stage: Stage) -> 
     assert read.secret.origins == info.origins == ("https://api.acme.com:443", "https://eu.acme.com:8443")
     assert read.digest == await port.digest("acme")
     assert VALUE not in repr(read) + repr(info) + read.digest
+    assert [known.name for known in await port.known()] == ["acme"]
     assert (await list_credentials(stage.meta))[0].last_used_at == stage.clock.now().wall
 
 

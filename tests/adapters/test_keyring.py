@@ -70,7 +70,9 @@ def test_values_that_do_not_fit_every_keyring_are_refused(home: Path, value: str
 
 
 @pytest.mark.rule("K2")
-@pytest.mark.parametrize(("detail", "error"), [(d, e) for d, errors in FAILURES.items() for e in errors])
+@pytest.mark.parametrize(
+    ("detail", "error"), [(detail, error) for detail, errors in FAILURES.items() for error in errors]
+)
 async def test_a_failure_names_the_way_out_and_nothing_of_the_backends_text(
     detail: str, error: Exception, home: Path
 ) -> None:

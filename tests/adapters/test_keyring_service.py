@@ -1,4 +1,4 @@
-"""A Secret Service of our own that is locked, then stopped: each is told apart within the limit, and the exit is free."""
+"""A Secret Service of our own that is locked, then stopped: told apart within the limit, and the exit is free."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ import pytest
 
 SCRIPT = """
 set -eu
-start() { printf %s "$1" | gnome-keyring-daemon --replace --unlock --components=secrets >"$HOME/env" 2>/dev/null || true; }
+start() {
+  printf %s "$1" | gnome-keyring-daemon --replace --unlock --components=secrets >"$HOME/env" 2>/dev/null || true
+}
 start right; "$PYTHON" -c "$CODE" set
 start wrong; "$PYTHON" -c "$CODE" get
 start right; "$PYTHON" -c "$CODE" get

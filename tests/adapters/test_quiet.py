@@ -87,7 +87,7 @@ def test_an_interrupt_prints_one_word(told: list[str]) -> None:
 @pytest.mark.rule("K1")
 def test_a_writer_that_fails_does_not_raise_and_hooks_can_be_put_back() -> None:
     former = sys.excepthook, threading.excepthook, sys.unraisablehook
-    restore = quiet.install_hooks(lambda text: 1 // 0)  # type: ignore[arg-type,return-value]
+    restore = quiet.install_hooks(lambda text: 1 // 0)  # type: ignore[arg-type]
     sys.excepthook(ValueError, ValueError("x"), None)
     restore()
     assert (sys.excepthook, threading.excepthook, sys.unraisablehook) == former

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-import threading
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from pollcore.adapters import system
 from pollcore.adapters.audit_plain import PlainAudit
 from pollcore.adapters.system import SystemChance, SystemClock, boot_id
-from pollcore.facts import BootMs, Instant, Moment
 from pollcore.ports import AuditLog, Chance, Clock
 
 
@@ -53,20 +52,20 @@ def test_on_linux_time_counts_from_boot_suspend_included() -> None:
 
 
 @pytest.mark.rule("T9")
-def test_without_a_boot_id_each_process_is_a_boot_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
-    monkeypatch.setattr(system, "_BOOT_ID", system.Path(str(tmp_path)) / "none")
-    monkeypatch.setattr(system.sys, "platform", "plan9")
+def test_without_a_boot_id_each_process_is_a_boot_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(system, "_BOOT_ID", tmp_path / "none")
+    monkeypatch.setattr(sys, "platform", "plan9")
     assert boot_id() != boot_id()
 
 
 @pytest.mark.rule("T9")
-async def test_a_sleep_is_cut_into_slices_of_at_most_15_s(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("asked", "slept"), [(40_000, 15.0), (15_001, 15.0), (9_000, 9.0), (0, 0.0)])
+async def test_a_wait_is_one_slice_of_at_most_15_s(asked: int, slept: float, monkeypatch: pytest.MonkeyPatch) -> None:
     slices: list[float] = []
 
     class Skip:
         def __init__(self, seconds: float) -> None:
             slices.append(seconds)
-            clock.at += round(seconds * 1_000)
 
         async def __aenter__(self) -> None:
             raise TimeoutError
@@ -74,53 +73,28 @@ async def test_a_sleep_is_cut_into_slices_of_at_most_15_s(monkeypatch: pytest.Mo
         async def __aexit__(self, *_: object) -> None:
             raise AssertionError
 
-    class Stepped(SystemClock):
-        at = 0
-        wall = 10**12
-
-        def now(self) -> Moment:
-            return Moment(Instant(self.wall + self.at), BootMs(self.at), "b")
-
-    clock = Stepped()
-    monkeypatch.setattr(system.asyncio, "timeout", Skip)
-    await clock.sleep(40_000)
-    assert slices == [15.0, 15.0, 10.0]
+    monkeypatch.setattr("pollcore.adapters.system.asyncio.timeout", Skip)
+    await SystemClock().wait(asyncio.Event(), asked)
+    assert slices == [slept]
 
 
-@pytest.mark.rule("T9")
-@pytest.mark.parametrize("step", [3_000, -3_000, 10**9])
-async def test_a_step_of_the_wall_clock_ends_a_sleep_early(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Stepping(SystemClock):
-        readings = 0
-
-        def now(self) -> Moment:
-            self.readings += 1
-            moved = step if self.readings > 2 else 0
-            return Moment(Instant(10**12 + moved), BootMs(0), "b")
-
-    monkeypatch.setattr(system, "SLICE_MS", 10)
-    clock = Stepping()
-    await asyncio.wait_for(clock.sleep(10**9), 10)
-    assert clock.readings == 3
-
-
-async def test_a_wake_from_any_thread_ends_the_sleep_also_one_that_begins_later() -> None:
-    clock = SystemClock()
-    await clock.sleep(0)
-    sleeping = asyncio.create_task(clock.sleep(10**9))
+async def test_an_event_ends_the_wait_also_one_that_was_set_before_and_stays_set() -> None:
+    clock, event = SystemClock(), asyncio.Event()
+    waiting = asyncio.create_task(clock.wait(event, 10**9))
     await asyncio.sleep(0)
-    threading.Thread(target=clock.wake).start()
-    await asyncio.wait_for(sleeping, 10)
-    clock.wake()
-    await asyncio.wait_for(clock.sleep(10**9), 10)
+    event.set()
+    await asyncio.wait_for(waiting, 10)
+    await asyncio.wait_for(clock.wait(event, 10**9), 10)
+    assert event.is_set()
 
 
-async def test_a_cancelled_sleep_ends() -> None:
-    sleeping = asyncio.create_task(SystemClock().sleep(10**9))
+async def test_a_wait_ends_by_itself_and_a_cancelled_one_at_once() -> None:
+    await asyncio.wait_for(SystemClock().wait(asyncio.Event(), 10), 10)
+    waiting = asyncio.create_task(SystemClock().wait(asyncio.Event(), 10**9))
     await asyncio.sleep(0)
-    sleeping.cancel()
+    waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await sleeping
+        await waiting
 
 
 @pytest.mark.rule("T1")

@@ -179,6 +179,7 @@ class SimStore(StoreFace):
         turns.watch = self._watch
         world.acting = process
         world.conn.arm(world.store_fault(process))
+        real, turns.writer.run = turns.writer.run, self._timed(turns.writer.run)
         try:
             found = call(turns)
         except StoreUnusable as error:
@@ -186,10 +187,18 @@ class SimStore(StoreFace):
                 world.broken("O6", f"the store refused without a fault: {error}")
             raise
         finally:
+            turns.writer.run = real
             world.conn.arm(None)
-            world.acting = None
+            world.acting = world.acting_at = None
         await gate(world, process, "after commit")
         return found
+
+    def _timed(self, run: Any) -> Any:
+        def timed(now: Moment, doing: str, work: Any) -> Any:
+            self._world.acting_at = now
+            return run(now, doing, work)
+
+        return timed
 
     async def _read(self, call: Callable[[Reads], T]) -> T:
         world, process = self._world, self._process

@@ -25,7 +25,7 @@ from tests.sim.provider import Provider, Reply
 
 from pollcore.actions import Actions, Caps, Desk, InstanceNames
 from pollcore.adapters.audit_plain import PlainAudit
-from pollcore.adapters.store import InlineStore, opening
+from pollcore.adapters.store import InlineStore, check, opening
 from pollcore.adapters.store.library import sqlite3
 from pollcore.controller import Controller
 from pollcore.controller import contracts as controller_contracts
@@ -117,6 +117,9 @@ class World:
         self.covered: collections.Counter[str] = collections.Counter()
         self.chaos = True
         self.acting: Process | None = None
+        self.acting_at: Moment | None = None
+        """The moment that the running store call was given: older than now where its process was stopped before it."""
+        self.wall_steps = 0
         self.changed = asyncio.Event()
         self.changes = 0
         self.keyring = Keyring()
@@ -177,6 +180,19 @@ class World:
 
     def change_number(self) -> int:
         return self.changes
+
+    def acting_now(self) -> Moment:
+        """The moment by which the running store call goes."""
+        return self.acting_at or self.now()
+
+    @property
+    def acting_late(self) -> bool:
+        """The running store call goes by a moment that is not now any more: its process was stopped, or a clock stepped."""
+        return self.acting_at is not None and self.acting_at != self.now()
+
+    def books(self) -> list[str]:
+        """The store's own check of its books."""
+        return check.run(self.sql)
 
     def _committed(self) -> None:
         change = self.sql.execute("SELECT change FROM meta").fetchone()[0]
@@ -336,6 +352,7 @@ class World:
             operator=Operator(operator, "sim", "tty"),
             instances={name: InstanceNames(f"key-{name[-1]}", None) for name in self.plan.providers},
             prepare=prepare,
+            os_user="sim",
         )
 
     def actions(self, process: Process, operator: str) -> Actions:
@@ -414,8 +431,10 @@ class World:
                 step = chance.choice((1_000, -1_000, 40_000, -40_000, 3_600_000, -3_600_000))
                 self.cover(f"wall step {step // 1000:+d} s")
                 self.wall_step += step
+                self.wall_steps += 1
             case "epoch":
                 self.cover("wall to 2000 and back")
+                self.wall_steps += 2
                 before, self.wall_step = self.wall_step, 946_684_800_000 + 5_000 - WALL
                 self.later(chance.choice((2_000, 30_000)), lambda: setattr(self, "wall_step", before))
             case "suspend":

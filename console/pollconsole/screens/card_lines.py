@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
 from pollconsole import draw, words
-from pollconsole.draw import Line, Span, text
+from pollconsole.draw import Line, text
 from pollconsole.guard_facts import GuardView, State
 from pollconsole.safe import safe
 from pollcore.facts import Choice, ChoiceKind, Operation, Status, clock_time
@@ -159,6 +159,3 @@ def outcome_words(before: Operation | None, after: Operation, choice: Choice) ->
     elif choice.kind is ChoiceKind.CANCEL_AT_PROVIDER:
         said.append("the cancel was asked for; a cancel that was sent is not a cancelled job")
     return f"{choice.label}: {', '.join(said)}" if said else choice.label
-
-
-__all__ = ["Span", "body_lines", "choice_lines", "confirm_lines", "guard_bar", "outcome_words"]

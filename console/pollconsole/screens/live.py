@@ -15,10 +15,10 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 
-from pollconsole import rows, words
+from pollconsole import rows
 from pollconsole.board import SORT_KEYS, View
 from pollconsole.core_thread import beat_age_ms
-from pollconsole.draw import Line, clip, fit, text
+from pollconsole.draw import Line, fit, text
 from pollconsole.mailbox import CoreRole
 from pollconsole.safe import is_drawn
 from pollconsole.screens.base import ConsoleScreen, strip_line
@@ -163,7 +163,7 @@ class LiveScreen(ConsoleScreen):
             (f" {state.title} ", "title"),
             (f" {role.value} ", word),
             (f" {age} ", "danger" if late else "muted"),
-            (f" live {state.board.live():,} ", "text"),
+            (f" live {state.board.figures(now).live:,} ", "text"),
         )
         if health:
             left = (*left, text(f" NOTHING IS SENT: {health}", "danger"))
@@ -198,10 +198,7 @@ class LiveScreen(ConsoleScreen):
             typed = (f" / {state.needle}{caret}", "attention" if self.mode == "filter" else "key")
             line.show((typed,), ((f"{found:,} of {len(state.board.operations):,}  {sorted_by}", "muted"),))
             return
-        counts = (
-            state.board.counts(now) if self._ticks % RESORT_TICKS == 1 or not hasattr(self, "_counts") else self._counts
-        )
-        self._counts: dict[View, int] = counts
+        counts = state.board.figures(now).by_view
         left: Line = ((" ", "text"),)
         for number, view in enumerate(View, 1):
             here = view is state.view
@@ -334,6 +331,3 @@ class LiveScreen(ConsoleScreen):
     def _opens(self, what: str, operation_id: str) -> None:
         opener: Callable[[str, str], Any] = self.app.opens  # type: ignore[attr-defined]
         opener(what, operation_id)
-
-
-__all__ = ["LiveScreen", "OperationTable", "clip", "words"]

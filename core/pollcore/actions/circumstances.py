@@ -24,6 +24,7 @@ from pollcore.facts import (
     Refused,
     SealedUnreadable,
     StopReason,
+    Verdict,
 )
 from pollcore.ports import Cooldown, Denial, Turn
 
@@ -121,7 +122,7 @@ async def changed_contract(desk: Desk, operation: Operation, now: Moment) -> Cha
     return ChangedContract(
         digest=today.digest,
         diff=text_difference(before.text, today.snapshot.text),
-        knows_state=reads_as is not None and reads_as.near_match is None and reads_as.state is not None,
+        knows_state=reads_as is not None and reads_as.verdict not in (Verdict.UNKNOWN, Verdict.INTEGRATION),
         has_stored_answer=reads_as is not None,
         reads_as=reads_as,
         origins_added=tuple(sorted(set(today.origins) - set((await desk.contract(operation)).origins))),

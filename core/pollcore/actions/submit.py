@@ -85,6 +85,12 @@ async def submit(desk: Desk, spec: SubmitSpec) -> Submission:
             "status requests of this provider may have effects, and this version asks only where they have none",
             code="first_use",
         )
+    if spec.status_url is not None and contract.steps[0].request.use_provider_url == "never":
+        raise Refused(
+            f"{contract.filename}: the contract builds its own status address and takes no --status-url "
+            '(status.provider_url = "prefer" or "require" would); leave it out',
+            code="status_url",
+        )
     credential = spec.credential or desk.default_credential(spec.provider)
     given, remote = _submitted(desk, contract, spec, credential)
     handover = None

@@ -1,6 +1,6 @@
 """The machine's clocks and chance (ports `Clock` and `Chance`).
 
-Job: wall time, a clock that runs on during suspend, which boot it belongs to; sleep that notices both; random numbers.
+Job: wall time, a clock that runs on during suspend, which boot it belongs to; waits in slices; random numbers.
 Must not know: what is timed.
 Source: spec T9, T1 (the random source is injected); reliability notes, section 10 (asyncio's timers stand still while
 the machine sleeps, hence slices).
@@ -22,61 +22,27 @@ from typing import Final
 from pollcore.facts import BootMs, Instant, Moment
 
 SLICE_MS: Final = 15_000
-STEP_MS: Final = 2_000
-"""A wall clock that moved by more than this against the boot clock ends a sleep early."""
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 
 
 class SystemClock:
-    """All clocks of this machine. `sleep` belongs to one event loop, `now` to all threads."""
+    """All clocks of this machine."""
 
     def __init__(self) -> None:
         self._boot_ns = _boot_clock()
         self._boot_id = boot_id()
-        self._wake: asyncio.Event | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
 
     def now(self) -> Moment:
         """One reading of all clocks."""
         return Moment(Instant(time.time_ns() // 1_000_000), BootMs(self._boot_ns() // 1_000_000), self._boot_id)
 
-    async def sleep(self, ms: int) -> None:
-        """Sleep *ms* of boot time at most, in slices; earlier after `wake`, a step of the wall clock or a suspend."""
-        event = self._event()
-        begin = self.now()
-        offset = begin.wall - begin.boot
-        while True:
-            now = self.now()
-            left = begin.boot + ms - now.boot
-            if left <= 0 or abs(now.wall - now.boot - offset) > STEP_MS:
-                return
-            try:
-                async with asyncio.timeout(min(left, SLICE_MS) / 1_000):
-                    await event.wait()
-            except TimeoutError:
-                continue
-            event.clear()
-            return
-
     async def wait(self, event: asyncio.Event, ms: int) -> None:
-        """Until *event* is set or *ms* have passed, at most one slice."""
+        """Until *event* is set or *ms* have passed, at most one slice; the caller looks at all clocks again."""
         try:
             async with asyncio.timeout(min(ms, SLICE_MS) / 1_000):
                 await event.wait()
         except TimeoutError:
             return
-
-    def wake(self) -> None:
-        """End the sleep that runs, else the next one, at once. From any thread; before the first sleep: nothing."""
-        loop, event = self._loop, self._wake
-        if loop is not None and event is not None and not loop.is_closed():
-            loop.call_soon_threadsafe(event.set)
-
-    def _event(self) -> asyncio.Event:
-        loop = asyncio.get_running_loop()
-        if self._wake is None or self._loop is not loop:
-            self._loop, self._wake = loop, asyncio.Event()
-        return self._wake
 
 
 class SystemChance:

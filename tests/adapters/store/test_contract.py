@@ -215,6 +215,13 @@ async def test_nothing_is_claimed_beyond_budget_deadline_or_a_stop(
     assert await take(store, first, at(when), extra_charges=charges - 1) is None
 
 
+@pytest.mark.rule("B3", "T9")
+async def test_a_deadline_passed_by_the_wall_clock_alone_stops_a_claim(store: Any) -> None:
+    first = await submit(store)
+    assert await take(store, first, at(10, step=2_399_990)) is None
+    assert await take(store, first, at(10, step=2_399_989)) is not None
+
+
 @pytest.mark.rule("T9")
 async def test_a_wall_clock_that_jumped_back_gives_no_more_time(store: Any) -> None:
     first = await submit(store)
@@ -384,6 +391,9 @@ async def test_a_grant_is_used_once_and_only_for_the_version_that_was_shown(stor
         await store.commit(at(6), [extended(now)])
     with pytest.raises(Stale, match="version 1"):
         await store.commit(at(6), [msgspec.structs.replace(extended(now, "g-2"), fence_version=1)])
+    with pytest.raises(Stale, match="showed version 1"):
+        shown = grant(now, "g-2", version=1)
+        await store.commit(at(6), [msgspec.structs.replace(extended(now), fence_version=None, grant=shown)])
     assert await store.operation("op-1") == now
 
 
@@ -460,6 +470,18 @@ async def test_when_the_audit_cannot_be_written_nothing_happens(store: Any, chai
     chain.fails = None
     assert await store.operation("op-1") == first
     assert await store.intents("op-1") == ()
+
+
+@pytest.mark.rule("O6")
+async def test_nothing_of_what_was_undone_is_remembered(store: Any, chain: Chain) -> None:
+    a, b = await submit(store, "op-a"), await submit(store, "op-b")
+    chain.fails = ValueError()
+    with pytest.raises(StoreUnusable):
+        await take(store, a, at(1), owner="w-undone")
+    chain.fails = None
+    for o, owner in ((a, "w-other"), (b, "w-undone")):
+        assert await take(store, o, at(2), owner=owner) is not None
+        assert (await store.operation(o.operation_id)).lease_owner == owner
 
 
 @pytest.mark.rule("A3")

@@ -56,6 +56,15 @@ async def test_a_late_owner_changes_nothing_and_leaves_one_event(store: Any) -> 
 
 
 @pytest.mark.rule("O2")
+async def test_nobody_claims_over_a_living_lease(store: Any) -> None:
+    claimed = await take(store, await submit(store), at(1))
+    loaded = await store.operation("op-1")
+    for owner in ("w-2", "w-1"):
+        assert await take(store, loaded, at(2_000), owner=owner) is None
+    assert await store.operation("op-1") == claimed.operation
+
+
+@pytest.mark.rule("O2")
 async def test_a_slow_owner_keeps_its_lease_as_long_as_it_renews() -> None:
     store = inline()
     first = await take(store, await submit(store), at(1))

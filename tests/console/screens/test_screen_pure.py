@@ -11,7 +11,7 @@ from tests.console.seed import HOSTILE, MOMENT, NOW, operation, seeded, stopped
 from textual.color import Color
 
 from pollconsole import draw, rows, themes
-from pollconsole.board import Board, Sort, View, by_cause, matches
+from pollconsole.board import Board, Sort, View, by_cause, finder
 from pollconsole.mailbox import Delta
 from pollconsole.screens.card_lines import outcome_words
 from pollconsole.screens.story import story_line
@@ -113,7 +113,7 @@ def test_what_needs_a_person_is_ordered_first_then_what_runs_low() -> None:
 def test_every_order_shows_each_row_of_a_view_once(sort: Sort, reverse: bool, view: View) -> None:
     board = board_of()
     ids = board.ordered(view, "", sort, reverse, MOMENT)
-    assert len(ids) == len(set(ids)) == board.counts(MOMENT)[view]
+    assert len(ids) == len(set(ids)) == board.figures(MOMENT).by_view[view]
     assert ids == board.ordered(view, "", sort, reverse, MOMENT)
 
 
@@ -126,10 +126,10 @@ def test_a_held_operations_own_question_waits_for_nobody() -> None:
 
 def test_a_filter_finds_by_word_and_by_field() -> None:
     row = operation(1, provider="acme", label="Nightly Export", last_known_state="running")
-    assert matches(row, "nightly acme")
-    assert matches(row, "state:run provider:ac")
-    assert not matches(row, "state:done")
-    assert not matches(row, "provider:bolt")
+    assert finder("nightly acme")(row)
+    assert finder("state:run provider:ac")(row)
+    assert not finder("state:done")(row)
+    assert not finder("provider:bolt")(row)
 
 
 @pytest.mark.rule("E10")

@@ -315,3 +315,15 @@ def test_the_users_folder_wins_and_misses_name_near_contracts(tmp_path: Path) ->
     assert load_file(tmp_path / "renamed.toml").name == "aria2"
     with pytest.raises(ContractError, match="cannot be read"):
         load_file(tmp_path / "none.toml")
+
+
+@pytest.mark.rule("E9")
+def test_the_providers_own_page_is_named_only_when_every_part_of_it_is_known() -> None:
+    head = HEAD.replace(
+        'name = "acme"', 'name = "acme"\nconsole_url = "https://app.example.test/{params.team}/{job_id}"'
+    )
+    made = contract("[params.team]\n", head=head)
+    known = operation(params={"team": "a/b"}, job_id="j 1").submitted
+    assert requests.console_url(made, known) == "https://app.example.test/a%2Fb/j%201"
+    assert requests.console_url(made, operation().submitted) is None
+    assert requests.console_url(contract(), known) is None
