@@ -65,6 +65,12 @@ class AnyController(Protocol):
     def wake(self) -> None: ...
 
 
+class AnyClock(Protocol):
+    """What tells the time; read from the screen's thread, too."""
+
+    def now(self) -> Moment: ...
+
+
 CoreJob = Callable[[Any], Awaitable[None]]
 CoreRunner = Callable[[CoreJob], object]
 """Opens a core, runs the job with it on a loop of its own, closes it, all in the calling thread:
@@ -84,6 +90,7 @@ class CoreThread:
         self._thread = threading.Thread(target=self._run, name="pollconsole-core", daemon=True)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._core: bridge.Core | None = None
+        self._clock: AnyClock | None = None
         self._stop: asyncio.Event | None = None
         self._painted: asyncio.Event | None = None
         self._stopping = threading.Event()
@@ -106,9 +113,9 @@ class CoreThread:
         return self.mailbox.take()
 
     def now(self) -> Moment | None:
-        """The core's clock, which may be compressed; None before it is open."""
-        core = self._core
-        return None if core is None else core.clock.now()
+        """The core's clock, which may be compressed, also after the core has ended; None before it is open."""
+        clock = self._clock
+        return None if clock is None else clock.now()
 
     def first_rows_painted(self) -> None:
         """The screen shows rows: polling may begin."""
@@ -187,7 +194,7 @@ class CoreThread:
         self._loop = asyncio.get_running_loop()
         if self._stopping.is_set():
             return
-        self._core = core
+        self._core, self._clock = core, core.clock
         seen = await self._load(core)
         polling = asyncio.create_task(self._poll(core))
         feeding = asyncio.create_task(self._feed(core, seen))

@@ -66,14 +66,14 @@ class Column(msgspec.Struct, frozen=True):
 
 COLUMNS: Final = (
     Column("operation", "OPERATION", 11, grow=13),
-    Column("provider", "PROVIDER", 8, grow=4, least=72),
+    Column("provider", "PROVIDER", 8, grow=4, least=79),
     Column("status", "STATUS", 11, grow=8),
-    Column("state", "JOB SAYS", 8, grow=8, least=72),
+    Column("state", "JOB SAYS", 8, grow=8, least=79),
     Column("next", "NEXT", 6, right=True, least=44),
     Column("left", "LEFT", 8, right=True),
     Column("requests", "REQUESTS", 8, right=True, least=56),
-    Column("failures", "FAIL", 4, right=True, least=72),
-    Column("limited", "429", 4, right=True, least=72),
+    Column("failures", "FAIL", 4, right=True, least=79),
+    Column("limited", "429", 4, right=True, least=79),
     Column("note", "NOTE", 20, grow=60, least=112),
 )
 LEAD: Final = 2

@@ -234,9 +234,11 @@ class Core:
         )
         caps = {name: Caps(one.concurrency, one.per_minute) for name, one in self.config.providers.items()}
         more: dict[str, Any] = {} if self._over.slots is None else {"slots": self._over.slots}
-        return Controller(
-            self.store, self.transport, self.credentials, self.clock, self.chance, worker, caps=caps, **more
-        )
+        ports = (self.store, self.transport, self.credentials, self.clock, self.chance)
+        return Controller(*ports, worker, caps=caps, each_beat=self._each_beat, **more)
+
+    async def _each_beat(self) -> None:
+        await self._sealer.renew(self.store, self.clock.now())
 
     def _desk(self) -> Desk:
         from pollcore.actions import Caps, Desk, InstanceNames
@@ -279,6 +281,18 @@ def operator_of(config: Config) -> Operator:
     except OSError:
         terminal = "no terminal"
     return Operator(config.operator_name or os_user(), socket.gethostname(), terminal)
+
+
+def harden() -> None:
+    """For a process that runs the core: no core file, no reading of our memory, crash hooks without locals (K1).
+
+    Called once by the program's entry, never by a library user's process.
+    """
+    from pollcore.adapters import quiet
+
+    quiet.harden_process()
+    quiet.install_hooks()
+    quiet.hush_loggers()
 
 
 def open_core(home: Path | None = None, *, kind: str = "cli", **overrides: Any) -> Core:

@@ -97,7 +97,9 @@ class Credentials(Protocol):
     """Secrets in the OS keyring; metadata in the store. Calls run aside with a time limit (K2)."""
 
     async def read(self, name: str) -> CredentialValue:
-        """Raises CredentialUnavailable (detail: credential_missing, keyring_locked, keyring_timeout, keyring_absent)."""
+        """Raises CredentialUnavailable (detail: credential_missing, keyring_locked, keyring_timeout,
+        keyring_absent).
+        """
         ...
 
     async def digest(self, name: str) -> str:
@@ -193,7 +195,8 @@ class Write(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
-    """A wish to send: lease, reload and all checks again, counter, intent and audit event in one conditional write (O7).
+    """A wish to send: lease, reload and all checks again, counter, intent and audit event in one conditional
+    write (O7).
 
     Taken only if change is as loaded, status waiting, no live lease of another, used < max, both deadlines ahead, caps free.
     """
@@ -335,7 +338,9 @@ class Store(Protocol):
     async def commit(
         self, now: Moment, writes: Sequence[Write], check: Callable[[], None] | None = None
     ) -> tuple[int, ...]:
-        """All or nothing: raises Stale when a fence does not hold. Returns the new change numbers. Not for lease owners."""
+        """All or nothing: raises Stale when a fence does not hold. Returns the new change numbers. Not for
+        lease owners.
+        """
         ...
 
     async def submit(
@@ -410,7 +415,9 @@ class Store(Protocol):
     async def pause(self, now: Moment, pause: Pause, event: AuditEvent) -> None: ...
 
     async def check(self) -> Sequence[str]:
-        """O6: what does not add up (counters against intents); empty: all well. Never before the first rows are shown."""
+        """O6: what does not add up (counters against intents); empty: all well. Never before the first rows are
+        shown.
+        """
         ...
 
     async def backup(self, path: str) -> None:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What a turn of the store costs: CPU a poll, bytes a poll, 100,000 waiting against 1,000, the start's check.
 
-Knows the store and the tests' builders, no transport and no controller. CPU is process time (user + system) of turns of
+Knows the store and the tests' builders, no transport, no controller. CPU is process time (user + system) of turns of
 100 results and 100 claims with a look for the next 100, on a real file, WAL, synchronous=FULL; the time that fsync waits
 is not in it. Prints one JSON object.
 
@@ -79,7 +79,7 @@ async def run(count, due, turns, folder):
             times.append(time.process_time() - cpu)
             walls.append(time.perf_counter() - wall)
             polls += len(writes)
-        assert all(out.taken) and all(out.claimed), "a write or a claim was not taken"
+        assert all((*out.taken, *out.claimed)), "a write or a claim was not taken"
         flying, ready = list(out.claimed), out.due
     per = sum(times) / max(1, polls) * 1e6
     best = sorted(times)[len(times) // 2] / BATCH * 1e6

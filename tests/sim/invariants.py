@@ -405,6 +405,8 @@ class Watch:
         for name, count in zip(names, counts, strict=True):
             if getattr(row, name) != getattr(old, name) + count:
                 self._no("I3", f"{row.id}: {name} {getattr(old, name)} -> {getattr(row, name)}, granted {count}")
+        if row.status in ENDS:
+            return
         if row.boot != account.boot:
             # boot times are counted anew from what the wall clock leaves, once a boot
             account.boot = row.boot
@@ -511,7 +513,7 @@ class Watch:
         now = world.now()
         for op, raw in self._rows.items():
             row = Row(*raw)
-            if row.status in ("waiting", "held", "awaiting_approval"):
+            if row.status in ("waiting", "held", "awaiting_approval") and now.boot > row.deadline_boot + world.settle_ms:
                 self._no("I26", f"{row.id}: still {row.status}, {now.boot - row.deadline_boot} ms after its deadline")
             if row.lease_owner is not None and row.status not in ENDS:
                 self._no("O2", f"{row.id}: leased by {self._owner(row.lease_owner)} at the end")

@@ -42,6 +42,7 @@ class Crowd:
         self._tasks: list[asyncio.Task[Any]] = []
         self._stopped = False
         self._numbers = 0
+        self._processes: list[Process] = []
 
     def start(self) -> None:
         self._spawn("submitter", self._submit_all)
@@ -51,8 +52,11 @@ class Crowd:
             self._spawn("agent", self._ask)
 
     def stop(self) -> None:
-        """Nobody begins anything new."""
+        """Nobody begins anything new; who stood still goes on."""
         self._stopped = True
+        for process in self._processes:
+            if process.stopped:
+                process.resume(self._world.loop)
 
     def _spawn(self, name: str, life: Callable[[Process], Awaitable[None]]) -> None:
         world = self._world
@@ -62,6 +66,7 @@ class Crowd:
                 return
             self._numbers += 1
             process = Process(f"{name}-{self._numbers}")
+            self._processes.append(process)
             task = world.loop.spawn(process, lambda: _as_coroutine(life(process)))
             task.add_done_callback(lambda done: ended(process, done))
 
@@ -150,6 +155,8 @@ class Crowd:
             shown = chance.choice(old)
         old.append(shown)
         await asyncio.sleep(chance.choice((0.5, 3, 15)))
+        if self._over:
+            return
         choices = [c for c in shown.choices if c.decides]
         # closing everything would leave nothing to look at
         choices = [c for c in choices if c.kind is not ChoiceKind.CLOSE or chance.random() < 0.3] or choices

@@ -38,7 +38,7 @@ BOOT: Final = 5_000_000
 SETTLE_MS: Final = 150_000
 """After its deadline, so long may an operation still be on its way to a stop: an answer in flight, a lease's span."""
 CALM_STEP_S: Final = 5.0
-MAX_CALM_MS: Final = 3 * 3_600_000
+MAX_CALM_MS: Final = 3_600_000
 KEPT_TRACE: Final = 100_000
 
 
@@ -120,6 +120,7 @@ class World:
         self.acting_at: Moment | None = None
         """The moment that the running store call was given: older than now where its process was stopped before it."""
         self.wall_steps = 0
+        self.settle_ms = SETTLE_MS - 1
         self.changed = asyncio.Event()
         self.changes = 0
         self.keyring = Keyring()
@@ -485,8 +486,8 @@ class World:
                 running.process.resume(self.loop)
             if running.process.dead or running.task.done():
                 self.start_worker(number)
-        limit = self.loop.ms + MAX_CALM_MS
-        while self.violation is None and self.loop.ms < limit:
+        begin = self.loop.ms
+        while self.violation is None and self.loop.ms < begin + MAX_CALM_MS:
             await asyncio.sleep(CALM_STEP_S)
             live = self.sql.execute(
                 "SELECT max(deadline_boot) FROM operation WHERE status IN ('waiting', 'held', 'awaiting_approval') "
@@ -494,7 +495,7 @@ class World:
             ).fetchone()[0]
             if live is None:
                 return
-            if live + SETTLE_MS < self.now().boot:
+            if self.loop.ms > begin + SETTLE_MS and live + SETTLE_MS < self.now().boot:
                 return
 
     # --- afterwards ---------------------------------------------------------------------------------------------------

@@ -17,15 +17,14 @@ from textual.containers import Horizontal
 
 from pollconsole import rows
 from pollconsole.board import SORT_KEYS, View
-from pollconsole.core_thread import beat_age_ms
-from pollconsole.draw import Line, fit, text
-from pollconsole.mailbox import CoreRole
+from pollconsole.draw import Line, text
 from pollconsole.safe import is_drawn
 from pollconsole.screens.base import ConsoleScreen, strip_line
+from pollconsole.screens.operation_table import OperationTable, column_line, head_lines, view_lines
 from pollconsole.screens.story import StoryView
 from pollconsole.state import State
-from pollconsole.widgets import OneLine, Table
-from pollcore.facts import Moment, clock_time
+from pollconsole.widgets import OneLine
+from pollcore.facts import Moment
 
 SIDE_WIDTH: Final = 52
 SIDE_FROM: Final = 130
@@ -33,28 +32,6 @@ SIDE_FROM: Final = 130
 RESORT_TICKS: Final = 4
 """Rows are ordered anew at most once a second."""
 MAX_NEEDLE: Final = 60
-
-
-class OperationTable(Table):
-    """Rows of operations, drawn from the board at the moment of painting."""
-
-    def line_of(self, operation_id: str) -> Line:
-        state = self.state
-        operation = state.board.operations.get(operation_id)
-        now = state.now()
-        if operation is None:
-            return (("  ", "text"), text(operation_id, "faint"))
-        asked = state.board.asked(operation)
-        columns = rows.columns_for(self.columns)
-        cells = list(rows.row(operation, now, columns, asked=asked))
-        did = state.done.get(operation_id)
-        if did is not None and columns[-1].key == "note":
-            cells[-1] = (fit(did, columns[-1].width), "good")
-        mark = ("> ", "key") if operation_id == self.cursor_id else ("! ", "attention") if asked else ("  ", "text")
-        line: Line = (mark,)
-        for number, each in enumerate(cells):
-            line = (*line, *(((" ", "text"),) if number else ()), each)
-        return line
 
 
 class LiveScreen(ConsoleScreen):
@@ -153,60 +130,14 @@ class LiveScreen(ConsoleScreen):
             self.table.refresh_changed()
 
     def _draw_head(self, now: Moment) -> None:
-        state, latest = self.state, self.state.board.latest
-        role, health = latest.role, latest.health
-        ages = [beat_age_ms(beat, now) for beat in latest.beats]
-        age = f"core {min(ages) / 1000:.0f}s" if ages else "no core yet"
-        late = bool(ages) and min(ages) > 35_000
-        word = "danger" if role is CoreRole.FAILED or health else "good" if role is CoreRole.OWN else "held"
-        left: Line = (
-            (f" {state.title} ", "title"),
-            (f" {role.value} ", word),
-            (f" {age} ", "danger" if late else "muted"),
-            (f" live {state.board.figures(now).live:,} ", "text"),
-        )
-        if health:
-            left = (*left, text(f" NOTHING IS SENT: {health}", "danger"))
-        elif not ages and role is CoreRole.READ_ONLY:
-            left = (*left, (" nothing is polled", "danger"))
-        if state.paused:
-            left = (*left, (" screen paused ", "attention"))
-        right: Line = ((f"{clock_time(now.wall)}Z ", "text"),) if now.wall else ()
-        if state.gate_is_advisory:
-            right = (("gate advisory  ", "muted"), *right)
-        self.query_one("#head", OneLine).show(left, right)
+        self.query_one("#head", OneLine).show(*head_lines(self.state, now))
 
     def _draw_columns(self) -> None:
-        width = self.table.columns
-        if width <= 0:
-            return
-        line: Line = (("  ", "faint"),)
-        for number, column in enumerate(rows.columns_for(width)):
-            line = (
-                *line,
-                *(((" ", "faint"),) if number else ()),
-                (fit(column.head, column.width, right=column.right), "faint"),
-            )
-        self.query_one("#columns", OneLine).show(line)
+        self.query_one("#columns", OneLine).show(column_line(self.table.columns))
 
     def _draw_views(self, now: Moment) -> None:
-        state, line = self.state, self.query_one("#views", OneLine)
-        sorted_by = f"{'v' if state.reverse else '^'}{state.sort.value} "
-        if self.mode == "filter" or state.needle:
-            found = len(self.table.ids)
-            caret = "_" if self.mode == "filter" else ""
-            typed = (f" / {state.needle}{caret}", "attention" if self.mode == "filter" else "key")
-            line.show((typed,), ((f"{found:,} of {len(state.board.operations):,}  {sorted_by}", "muted"),))
-            return
-        counts = state.board.figures(now).by_view
-        left: Line = ((" ", "text"),)
-        for number, view in enumerate(View, 1):
-            here = view is state.view
-            wanted = view is View.NEEDS and counts[view] > 0
-            role = "title" if here else "attention" if wanted else "muted"
-            label = f"[{view.value} {counts[view]:,}]" if here else f"{view.value} {counts[view]:,}"
-            left = (*left, (f"{number} ", "faint"), (label, role), (" ", "text"))
-        line.show(left, ((sorted_by, "faint"),))
+        lines = view_lines(self.state, now, typing=self.mode == "filter", found=len(self.table.ids))
+        self.query_one("#views", OneLine).show(*lines)
 
     def _draw_said(self, now: Moment) -> None:
         """The newest message while it is young, else what the row under the cursor says."""

@@ -15,15 +15,20 @@ from pollcore.facts import AuditEvent, EventName, Instant, Moment, SealedUnreada
 from pollcore.ports import Clock, CredentialInfo
 
 CREDENTIAL: Final = "credential"
+USED: Final = "credential_used"
 RUN_KEY: Final = "run_key"
 PUBLIC_KEY: Final = "public_key"
 PUBLIC_NAME: Final = "reading"
+MANY_LEFT: Final = 1 << 28
+"""A run's key is renewed when it may seal fewer blobs than this: months before its last one."""
 
 
 class Documents(Protocol):
     """The part of the store that keeps small records of other adapters."""
 
     async def documents(self, kind: str) -> Mapping[str, bytes]: ...
+
+    async def document(self, kind: str, name: str) -> bytes | None: ...
 
     async def put_document(
         self, now: Moment, kind: str, name: str, value: bytes | None, events: Sequence[AuditEvent] = ()
@@ -40,13 +45,18 @@ class StoredMeta:
 
     async def get(self, name: str) -> CredentialInfo | None:
         """One row."""
-        found = (await self._store.documents(CREDENTIAL)).get(name)
+        found = await self._store.document(CREDENTIAL, name)
         return self._read.decode(found) if found is not None else None
 
     async def list(self) -> Sequence[CredentialInfo]:
         """By name."""
         found = await self._store.documents(CREDENTIAL)
-        return [self._read.decode(found[name]) for name in sorted(found)]
+        used = await self._store.documents(USED)
+        return [self._with_use(self._read.decode(found[name]), used.get(name)) for name in sorted(found)]
+
+    @staticmethod
+    def _with_use(info: CredentialInfo, used: bytes | None) -> CredentialInfo:
+        return info if used is None else msgspec.structs.replace(info, last_used_at=Instant(int(used)))
 
     async def put(self, info: CredentialInfo) -> None:
         """Insert or replace, with an audit event that names kind, origins and mode, never a value."""
@@ -62,11 +72,8 @@ class StoredMeta:
         await self._store.put_document(now, CREDENTIAL, name, None, (event,))
 
     async def touch(self, name: str, at: Instant) -> None:
-        """Set `last_used_at` of the row as it is now."""
-        found = await self.get(name)
-        if found is not None:
-            used = msgspec.structs.replace(found, last_used_at=at)
-            await self._store.put_document(self._clock.now(), CREDENTIAL, name, msgspec.json.encode(used))
+        """Keep `last_used_at` in a row of its own: a whole row written back could undo a change of mode (G2)."""
+        await self._store.put_document(self._clock.now(), USED, name, str(at).encode())
 
 
 class LoadedRunKeys:
@@ -117,10 +124,20 @@ class LazySealer:
     async def prepare(self, store: Documents, now: Moment) -> None:
         """Make this run's key and store it, sealed to the public key, before anything is sealed with it."""
         self._made()
+        await self._store_new(store, now)
+        self._stored = True
+
+    async def _store_new(self, store: Documents, now: Moment) -> None:
         while self.keys.new:
             key = self.keys.new.pop()
             await store.put_document(now, RUN_KEY, key.run_id.hex(), key.key_id.encode() + b"\n" + key.wrapped)
-        self._stored = True
+
+    async def renew(self, store: Documents, now: Moment) -> None:
+        """With each heartbeat: a key that has sealed much gives way to a new one, stored before it seals."""
+        if self._stored and self._run is not None and self._run.seals_left < MANY_LEFT:
+            fresh = RunSealer(self.public_key or "", self.keys, self._run.ask)
+            await self._store_new(store, now)
+            self._run = fresh
 
     def seal(self, purpose: str, plain: bytes) -> bytes:
         """Raises SealedUnreadable: `prepare` was not called (our fault, never the user's)."""

@@ -142,13 +142,18 @@ class RunSealer:
         """
         self._public_raw = public_raw(public_key_text)
         self._keys = keys
-        self._ask = reading_key
+        self.ask = reading_key
         self._opened: OrderedDict[bytes, AESGCM] = OrderedDict()
         self._purposes: dict[str, bytes] = {}
         self._new_key()
 
     def __repr__(self) -> str:
         return f"RunSealer(run {self.run_id.hex()})"
+
+    @property
+    def seals_left(self) -> int:
+        """How many blobs this key may still seal; after the last one a new key is made at once."""
+        return self._left
 
     def seal(self, purpose: str, plain: bytes) -> bytes:
         """Seal *plain* for *purpose*."""
@@ -187,7 +192,7 @@ class RunSealer:
         row = self._keys.get(run_id)
         if row is None:
             raise SealedUnreadable("the key of the run that sealed this is not stored")
-        reading = self._ask() if self._ask is not None else None
+        reading = self.ask() if self.ask is not None else None
         if reading is None:
             raise SealedUnreadable("the reading key is not at hand: unlock the keyring, or name [audit] key_file")
         cipher = AESGCM(reading.unwrap(row))

@@ -63,12 +63,15 @@ class Exchanger:
     def record(self, ready: Ready, claimed: Claimed, brought: Answer | Fault) -> Write:
         """Read, decide and write down what a request brought. Total: our own failure stops this operation alone."""
         now = self._clock.now()
+        try:
+            return self._decided(ready, claimed, brought, now)
+        except Exception as error:
+            return self._internal(claimed, brought, ready.contract.policy, now, error)
+
+    def _decided(self, ready: Ready, claimed: Claimed, brought: Answer | Fault, now: Moment) -> Write:
         operation = claimed.operation
         policy = ready.contract.policy
-        try:
-            observed, memory = self._read(ready, operation, brought, now)
-        except Exception as error:
-            return self._internal(claimed, brought, policy, now, error)
+        observed, memory = self._read(ready, operation, brought, now)
         self._learn(ready, operation, observed, now)
         draw = self._chance.draw()
         decision = decide.decide(operation, observed, policy=policy, now=now, draw=draw, origin=ready.claim.origin)

@@ -8,29 +8,27 @@ Source: spec O1-O8, T6, T8, T9, T11; design.md "Reserving". The loop holds nothi
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
 import msgspec
 
 from pollcore.controller.contracts import Contracts
 from pollcore.controller.exchange import Exchanger
+from pollcore.controller.flight import Flight, Result
 from pollcore.controller.prepare import Caps, Preparer, Ready
 from pollcore.controller.shared import Shared
 from pollcore.facts import (
-    Answer,
     AuditEvent,
     BootMs,
     EventName,
-    Fault,
-    FaultKind,
     Instant,
     Moment,
     Operation,
     Status,
     StoreUnusable,
 )
-from pollcore.ports import Chance, Claimed, Clock, Credentials, Store, Transport, Turn, TurnOutcome, Worker, Write
+from pollcore.ports import Chance, Clock, Credentials, Store, Transport, Turn, TurnOutcome, Worker, Write
 
 SLOTS: Final = 100
 """Requests in flight at once: never more operations are claimed than there are free slots."""
@@ -40,8 +38,6 @@ SLICE_MS: Final = 15_000
 """T9: the longest sleep in one piece."""
 BEAT_MS: Final = 10_000
 """O8: heartbeat, and renewal of the leases in flight."""
-GRACE_MS: Final = 10_000
-"""After SIGTERM: how long requests in flight may still be answered."""
 RETRY_MIN_MS: Final = 500
 RETRY_MAX_MS: Final = 15_000
 """Pause before a store that cannot commit is tried again."""
@@ -57,13 +53,8 @@ SUSPEND_MS: Final = 5_000
 """A sleep that took so much longer than asked was a suspend or a stall, and is recorded."""
 
 
-class Result(msgspec.Struct, frozen=True):
-    """One answer with its write, kept until the write is taken."""
-
-    write: Write
-    ready: Ready
-    claimed: Claimed
-    brought: Answer | Fault
+async def nothing() -> None:
+    """What else is done with each heartbeat, by default."""
 
 
 class RunReport(msgspec.Struct):
@@ -91,25 +82,23 @@ class Controller:
         caps: Mapping[str, Caps] | None = None,
         slots: int = SLOTS,
         gather_ms: int = GATHER_MS,
+        each_beat: Callable[[], Awaitable[None]] = nothing,
     ) -> None:
         self._store = store
         self._transport = transport
         self._clock = clock
         self._worker = worker
         self._slots = slots
-        self._gather_ms = gather_ms
         self._shared = Shared()
         self.contracts = Contracts(store)
         self._prepare = Preparer(store, self.contracts, credentials, self._shared, chance, caps or {})
         self._exchange = Exchanger(transport, clock, chance, self._shared)
         self._woken = asyncio.Event()
-        self._results: list[Result] = []
+        self._group = max(1, slots // 2)
+        self._flight = Flight(self._exchange, clock, self._woken, group=self._group, gather_ms=gather_ms)
         self._lost: dict[str, int] = {}
-        self._first_result: BootMs | None = None
         self._due: list[Operation] = []
         self._writes: list[Write] = []
-        self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._epochs: dict[str, int] = {}
         self._next_due: BootMs | None = None
         self._next_deadline: Instant | None = None
         self._beat_due = BootMs(0)
@@ -117,7 +106,7 @@ class Controller:
         self._fruitless = False
         self._seen = 0
         self._events: list[AuditEvent] = []
-        self._group = max(1, slots // 2)
+        self._each_beat = each_beat
         self.health: str | None = None
         """Why the store cannot commit now; None: all well. Nothing is sent meanwhile (O6)."""
         self.report = RunReport()
@@ -148,7 +137,7 @@ class Controller:
             while not stop.is_set() and (end is None or self._clock.now().boot < end):
                 if await self._try_turn():
                     pause = RETRY_MIN_MS
-                    if until_idle and await self._idle():
+                    if stop.is_set() or (until_idle and await self._idle()):
                         break
                     await self._sleep(self._pause_ms(end))
                 else:
@@ -198,7 +187,8 @@ class Controller:
 
     async def _idle(self) -> bool:
         """Nothing waits any more, here or under another worker's lease."""
-        if self._tasks or self._results or self._due or self._writes or self._stale or self._next_due is not None:
+        busy = self._flight.tasks or self._flight.results or self._due or self._writes or self._stale
+        if busy or self._next_due is not None:
             return False
         counts = await self._store.counts()
         return not counts.get(Status.WAITING, 0) and not counts.get(Status.HELD, 0)
@@ -208,14 +198,11 @@ class Controller:
         now = self._clock.now()
         if self._stale or self._writes:
             return 0
-        free = self._slots - len(self._tasks)
-        if self._results:
-            waited = now.boot - (self._first_result or now.boot)
-            if len(self._results) >= self._group or not self._tasks or waited >= self._gather_ms:
-                return 0
-            return self._gather_ms - waited
+        free = self._slots - len(self._flight.tasks)
+        if self._flight.results:
+            return self._flight.gather_ms(now)
         if self._due and free:
-            return 0 if free >= min(self._group, len(self._due)) else self._gather_ms
+            return 0 if free >= min(self._group, len(self._due)) else GATHER_MS
         ways = [self._beat_due - now.boot, SLICE_MS]
         floor = FRUITLESS_MS if self._fruitless else 0
         if self._next_due is not None and free:
@@ -243,13 +230,13 @@ class Controller:
         now = self._clock.now()
         ready = await self._make_ready(now)
         now = self._clock.now()
-        results = tuple(self._results)
+        results = self._flight.take()
         writes = (*(r.write for r in results), *self._writes)
         beat = now.boot >= self._beat_due
         look = self._look(beat)
         if not (writes or ready or look or beat):
             return
-        self._results, self._writes = [], []
+        self._writes = []
         cooldowns, origins, denials = self._shared.take_new()
         turn = Turn(
             now=now,
@@ -266,7 +253,8 @@ class Controller:
             outcome = await self._store.turn(turn)
         except StoreUnusable:
             # nothing of the turn is known to have happened: results are fenced, so writing them again is harmless
-            self._results = [*results, *self._results]
+            self._flight.put_back(results)
+            self._shared.put_back(cooldowns, origins, denials)
             self._due.clear()
             raise
         self._take(turn, outcome, ready, results)
@@ -276,8 +264,9 @@ class Controller:
 
     async def _beat(self, now: Moment) -> None:
         """Every 10 s: renew the leases of requests in flight, write down what happened to the clock."""
-        if self._epochs:
-            await self._store.renew(now, self._worker.owner, dict(self._epochs))
+        if self._flight.epochs:
+            await self._store.renew(now, self._worker.owner, dict(self._flight.epochs))
+        await self._each_beat()
         if self._events:
             await self._store.record(now, self._events)
             self._events = []
@@ -287,19 +276,19 @@ class Controller:
         now = self._clock.now()
         overdue = self._next_due is not None and self._next_due <= now.boot
         passed = self._next_deadline is not None and self._next_deadline <= now.wall
-        if self._stale or ((beat or overdue or passed or self._results) and len(self._due) < self._group):
+        if self._stale or ((beat or overdue or passed or self._flight.results) and len(self._due) < self._group):
             return 2 * self._slots
         return 0
 
     async def _make_ready(self, now: Moment) -> list[Ready]:
         """Prepare due operations for the free slots; those that may not send leave a write instead."""
-        free = self._slots - len(self._tasks)
+        free = self._slots - len(self._flight.tasks)
         ready: list[Ready] = []
         at = 0
         while at < len(self._due) and len(ready) < free:
             operation = self._due[at]
             at += 1
-            if operation.operation_id in self._tasks:
+            if operation.operation_id in self._flight.tasks:
                 continue
             if (n := self._lost.pop(operation.operation_id, None)) is not None:
                 self._writes.append(self._exchange.lost(operation, n, await self._prepare.policy(operation)))
@@ -325,12 +314,12 @@ class Controller:
             moved = outcome.moved[at] if outcome.moved else None
             if outcome.taken[at]:
                 self.report.recorded += 1
+                self._flight.settled(result)
             elif moved is not None:
-                # an operator changed the record while the request was out: the same answer, decided on what is so now
-                again = Claimed(moved, result.claimed.intents, result.claimed.charged_at)
-                self._keep(result.ready, again, result.brought)
+                self._flight.again(result, moved)
             else:
                 self.report.refused += 1
+                self._flight.settled(result)
         if turn.look:
             self._due = list(outcome.due)
             self._lost = dict(reversed(outcome.answer_lost))
@@ -338,48 +327,17 @@ class Controller:
         self._next_due, self._next_deadline = outcome.next_due, outcome.next_deadline
         for one, claimed in zip(ready, outcome.claimed, strict=True):
             if claimed is not None:
-                self._start(one, claimed)
+                self.report.sent += 1
+                self._flight.start(one, claimed)
             elif one.claim.concurrency is not None or one.claim.per_minute is not None:
                 self._writes.append(self._prepare.capped(one.claim.operation, one.contract.policy, turn.now))
 
-    # --- requests in flight -------------------------------------------------------------------------------------------
-
-    def _start(self, ready: Ready, claimed: Claimed) -> None:
-        self.report.sent += 1
-        task = asyncio.create_task(self._one(ready, claimed))
-        self._tasks[claimed.operation.operation_id] = task
-        self._epochs[claimed.operation.operation_id] = claimed.operation.epoch
-
-    async def _one(self, ready: Ready, claimed: Claimed) -> None:
-        brought: Answer | Fault
-        try:
-            brought = await self._exchange.send(ready, claimed)
-        except asyncio.CancelledError:
-            brought = Fault(FaultKind.ANSWER_LOST, True, self._clock.now().wall, "ended before the answer came")
-        self._keep(ready, claimed, brought)
-        self._tasks.pop(claimed.operation.operation_id, None)
-        self._epochs.pop(claimed.operation.operation_id, None)
-        if len(self._results) == 1:
-            self._first_result = self._clock.now().boot
-            asyncio.get_running_loop().call_later(self._gather_ms / 1000, self._woken.set)
-        if len(self._results) >= self._group or not self._tasks:
-            self._woken.set()
-
-    def _keep(self, ready: Ready, claimed: Claimed, brought: Answer | Fault) -> None:
-        write = self._exchange.record(ready, claimed, brought)
-        self._results.append(Result(write, ready, claimed, brought))
-
     async def _drain(self) -> None:
         """No new claim; answers in flight are awaited for a bounded time, then given up as lost; all is recorded."""
-        if self._tasks:
-            _, late = await asyncio.wait(list(self._tasks.values()), timeout=GRACE_MS / 1000)
-            for task in late:
-                task.cancel()
-            if late:
-                await asyncio.wait(late, timeout=1)
+        await self._flight.land()
         self._due.clear()
         for _ in range(DRAIN_TRIES):
-            if not self._results:
+            if not self._flight.results:
                 return
             self._stale = False
             if await self._try_turn():

@@ -35,6 +35,7 @@ from pollcore.facts import (
     Status,
     StopDetail,
     StopReason,
+    StoreUnusable,
     Wait,
 )
 from pollcore.ports import Chance, Claim, Credentials, Store, Write
@@ -97,7 +98,17 @@ class Preparer:
             return Policy()
 
     async def prepare(self, operation: Operation, now: Moment) -> Prepared:
-        """Decide whether *operation* may send now; never raises for what a provider, contract or keyring does."""
+        """Decide whether *operation* may send now. Raises StoreUnusable alone: our own failure stops this operation."""
+        try:
+            return await self._prepare(operation, now)
+        except StoreUnusable:
+            raise
+        except Exception as error:
+            text = f"pollconsole could not prepare this request ({type(error).__name__})"
+            reason = StopReason.INTEGRATION_FAILURE
+            return self._stop(operation, Policy(), now, reason, StopDetail.INTERNAL, text)
+
+    async def _prepare(self, operation: Operation, now: Moment) -> Prepared:
         try:
             contract = self._contracts.cached(operation.contract_digest) or await self._contracts.of(
                 operation.contract_digest
@@ -166,8 +177,13 @@ class Preparer:
     ) -> tuple[Secret, str] | Write:
         """The secret for one send, or the stop that its absence is (K2: nothing was charged)."""
         unavailable = StopReason.CREDENTIAL_UNAVAILABLE
+        denial = self._shared.denial(name, origin)
         try:
             value = await self._credentials.read(name)
+            refused = denial is not None and denial.digest == value.digest
+            if refused and await self._credentials.digest(name) != value.digest:
+                # the kept secret is the refused one, but the keyring holds another by now
+                value = await self._credentials.read(name)
         except CredentialUnavailable as error:
             return self._stop(operation, policy, now, unavailable, StopDetail(error.detail), str(error))
         if origin not in value.info.origins:
@@ -175,7 +191,6 @@ class Preparer:
             return self._stop(operation, policy, now, unavailable, StopDetail.ORIGIN_NOT_PINNED, text)
         if value.info.mode is not CredentialMode.STANDING:
             return self._ask_for_call(operation, value.info.mode, policy, now)
-        denial = self._shared.denial(name, origin)
         if denial is not None and denial.digest == value.digest:
             text = f"credential {name} was refused by {origin}; it is not sent there again until the secret changes"
             return self._stop(operation, policy, now, StopReason.AUTHORIZATION_DENIED, None, text, origin=origin)

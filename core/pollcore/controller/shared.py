@@ -57,6 +57,17 @@ class Shared:
         self._new_cooldowns, self._new_origins, self._new_denials = {}, {}, {}
         return new
 
+    def put_back(
+        self, cooldowns: Iterable[Cooldown], origins: Iterable[OriginState], denials: Iterable[Denial]
+    ) -> None:
+        """The turn did not happen: write them with the next one, unless something newer is there."""
+        for c in cooldowns:
+            self._new_cooldowns.setdefault((c.provider, c.account, c.credential), c)
+        for o in origins:
+            self._new_origins.setdefault((o.origin, o.account), o)
+        for d in denials:
+            self._new_denials.setdefault((d.credential, d.origin), d)
+
     # --- what an answer taught ----------------------------------------------------------------------------------------
 
     def cool_down(self, operation: Operation, until: Instant, until_boot: BootMs) -> None:

@@ -61,8 +61,8 @@ class Chain:
     def links(self, tip: AuditTip | None, events: Sequence[AuditEvent]) -> Sequence[AuditLink]:
         if self.fails is not None:
             raise self.fails
-        seq, last, made = (tip.seq, tip.hash) if tip else (0, b""), None, []
-        number, head = seq
+        number, head = (tip.seq, tip.hash) if tip else (0, b"")
+        made = []
         for event in events:
             blob = msgspec.json.encode(event)
             head = hashlib.sha256(head + blob).digest()

@@ -1,6 +1,6 @@
 """A connection whose n-th statement fails with a chosen SQLite error, before or after it took effect.
 
-It knows sqlite3's interface, nothing of the store. `Failing(conn, n, name)` counts execute, executemany and COMMIT alike;
+It knows sqlite3's interface, little of the store. `Failing(conn, n, name)` counts execute and executemany alike;
 `after=True` lets the statement happen and loses its answer.
 """
 

@@ -15,11 +15,13 @@ LAWS = {
     ),
     "I4 intents are counted, and numbered without a gap": (
         "SELECT o.id FROM operation o LEFT JOIN intent i ON i.operation = o.op GROUP BY o.op "
-        "HAVING count(i.n) <> o.status_requests_used - o.carried OR coalesce(max(i.n), o.carried) <> o.status_requests_used "
+        "HAVING count(i.n) <> o.status_requests_used - o.carried OR "
+        "coalesce(max(i.n), o.carried) <> o.status_requests_used "
         "OR coalesce(min(i.n), o.carried + 1) <> o.carried + 1"
     ),
     "I5 every observation has its intent": (
-        "SELECT o.intent FROM observation o LEFT JOIN intent i ON i.operation = o.operation AND i.n = o.n AND i.id = o.intent "
+        "SELECT o.intent FROM observation o "
+        "LEFT JOIN intent i ON i.operation = o.operation AND i.n = o.n AND i.id = o.intent "
         "WHERE i.id IS NULL"
     ),
     "I6 epochs rise from claim to claim": (

@@ -391,8 +391,8 @@ async def test_a_grant_is_used_once_and_only_for_the_version_that_was_shown(stor
         await store.commit(at(6), [extended(now)])
     with pytest.raises(Stale, match="version 1"):
         await store.commit(at(6), [msgspec.structs.replace(extended(now, "g-2"), fence_version=1)])
+    shown = grant(now, "g-2", version=1)
     with pytest.raises(Stale, match="showed version 1"):
-        shown = grant(now, "g-2", version=1)
         await store.commit(at(6), [msgspec.structs.replace(extended(now), fence_version=None, grant=shown)])
     assert await store.operation("op-1") == now
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from textual.pilot import Pilot
 
-from pollconsole.app import ConsoleApp
+from pollconsole.console import ConsoleApp
 from pollconsole.core_thread import CoreRunner, CoreThread
 from pollconsole.driver import HeadlessGuardDriver, headless_guard_driver
 from pollconsole.guard import GuardTimes, State

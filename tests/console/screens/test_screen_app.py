@@ -14,7 +14,8 @@ from tests.console.screens.harness import QuickApp, console, screen_text, until
 
 from pollconsole import app as console_app
 from pollconsole import crash
-from pollconsole.app import ConsoleApp, run_app
+from pollconsole.app import run_app
+from pollconsole.console import ConsoleApp
 from pollconsole.core_thread import CoreThread
 from pollconsole.mailbox import CoreRole
 from pollconsole.screens.live import LiveScreen

@@ -8,7 +8,17 @@ from pathlib import Path
 import msgspec
 import pytest
 from tests.console.screens.fakes import FakeCore
-from tests.console.screens.harness import choose, confirm, console, digit_of, open_card, screen_text, until
+from tests.console.screens.harness import (
+    choose,
+    confirm,
+    console,
+    digit_of,
+    open_card,
+    read_to_the_end,
+    screen_text,
+    until,
+)
+from tests.console.seed import stopped
 from textual import events
 
 from pollconsole.approve import approve
@@ -16,7 +26,7 @@ from pollconsole.guard_facts import State
 from pollconsole.screens.card import CardScreen
 from pollconsole.screens.detail import DetailScreen
 from pollconsole.screens.live import LiveScreen
-from pollcore.facts import Instant, StopReason
+from pollcore.facts import Instant, Status, StopReason
 
 SPENT = "op-0000000a"
 ROOT = Path(__file__).resolve().parents[3]
@@ -152,6 +162,19 @@ async def test_running_figures_of_a_wait_that_goes_on_leave_the_card_alone(fake:
         assert card._view.state is State.ARMED
 
 
+@pytest.mark.rule("G3")
+async def test_another_size_locks_the_card_until_it_was_seen_whole_again(fake: FakeCore) -> None:
+    async with console(fake.runner, size=(100, 60)) as (app, pilot):
+        card = await open_card(app, pilot, SPENT)
+        await choose(app, pilot, card, "extend", "extend 15")
+        await pilot.resize_terminal(90, 50)
+        await until(pilot, lambda: card._view is not None and card._view.step == 1, "back to the first step")
+        await read_to_the_end(app, pilot, card)
+        await pilot.resize_terminal(70, 50)
+        await until(pilot, lambda: "enlarge to 80x24" in screen_text(app), "too small to decide on")
+    assert fake.actions.decided == []
+
+
 @pytest.mark.rule("E9")
 async def test_inspect_decides_nothing_and_esc_comes_back_to_the_card(fake: FakeCore) -> None:
     async with console(fake.runner, size=(100, 60)) as (app, pilot):
@@ -216,6 +239,26 @@ async def test_the_next_card_appears_by_its_own_key_and_is_locked_again(fake: Fa
         assert "2 of 4" in screen_text(app)
         assert card._view is None or card._view.step == 1
     assert fake.actions.decided == []
+
+
+@pytest.mark.rule("V4", "V5", "G3")
+async def test_an_approval_is_opened_by_its_own_key_and_denied_by_one_armed_key() -> None:
+    asked = stopped(0x50, StopReason.CALL_APPROVAL, Status.AWAITING_APPROVAL)
+    fake = FakeCore([asked])
+    async with console(fake.runner, size=(100, 60)) as (app, pilot):
+        assert "1 approval waiting" in screen_text(app)
+        assert "A opens" in screen_text(app)
+        await pilot.press("A")
+        await until(pilot, lambda: "call_approval" in screen_text(app), "the queue of approvals")
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, CardScreen) and app.screen.shown, "the card")
+        card = app.screen
+        assert isinstance(card, CardScreen)
+        await read_to_the_end(app, pilot, card)
+        await pilot.press(digit_of(card, "deny"))
+        await until(pilot, lambda: app.screen is not card, "one key denied")
+    assert [kind for _, kind, _ in fake.actions.decided] == ["deny"]
+    assert "step2_key" not in fake.actions.decided[0][2]
 
 
 @pytest.mark.rule("G5")

@@ -91,6 +91,7 @@ def test_the_core_goes_on_while_nobody_looks_and_ends_within_bounds(fake: FakeCo
     turns = fake.polling.turns
     until(lambda: fake.polling.turns > turns + 20)
     assert running.link.stop()
+    assert running.link.now() == fake.clock.now(), "countdowns of the last rows would jump"
     assert fake.polling.ended
     assert not running.link.alive
 
@@ -175,6 +176,7 @@ def test_a_core_that_cannot_be_opened_says_why_and_an_unexpected_end_shows_no_va
 
     running = started(refused)
     assert running.last.role is CoreRole.FAILED
+    assert running.link.now() is None
     assert running.last.health == "schema 9 is newer than this program"
     running = started(breaks)
     assert running.last.health is not None
@@ -214,14 +216,34 @@ def test_rows_changed_by_another_process_come_in(real: RealCore) -> None:
     assert running.link.stop()
 
 
-def test_httpx_is_imported_only_after_the_first_rows() -> None:
-    script = (
-        "import sys, pollconsole.app\n"
-        "heavy = sorted(name for name in ('httpx', 'keyring', 'cryptography.x509') if name in sys.modules)\n"
-        "print(heavy)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout.strip() == "[]"
+LAZY = """
+import sys, time
+from pathlib import Path
+from pollconsole import app, bridge
+from pollconsole.core_thread import CoreThread
+from pollcore.adapters.keyring_store import MemoryBackend
+
+def until(condition):
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+backend = MemoryBackend()
+link = CoreThread(lambda job: bridge.with_core(Path(sys.argv[1]), job, kind="console", backend=backend))
+link.start()
+until(lambda: link.take().loaded)
+print("httpx" in sys.modules)
+link.first_rows_painted()
+until(lambda: "httpx" in sys.modules)
+print(link.stop())
+"""
+
+
+def test_httpx_is_imported_only_after_the_first_rows(real: RealCore) -> None:
+    command = [sys.executable, "-c", LAZY, str(real.home)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.stdout.split() == ["False", "True"], done.stderr
 
 
 def test_polling_waits_for_the_first_rows_to_be_painted(fake: FakeCore) -> None:

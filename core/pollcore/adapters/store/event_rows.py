@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from pollcore.adapters.store.rows import dump, text
+from pollcore.adapters.store.encoding import dump, text
 from pollcore.facts import AuditEvent, DelaySource, EventName
 
 _SOURCE: Final[dict[str | None, DelaySource | None]] = {None: None, **{s.value: s for s in DelaySource}}

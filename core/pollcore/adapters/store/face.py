@@ -148,6 +148,10 @@ class StoreFace:
         """Small records of another adapter, by name."""
         return await self._read(lambda r: r.documents(kind))
 
+    async def document(self, kind: str, name: str) -> bytes | None:
+        """One small record of another adapter."""
+        return await self._read(lambda r: r.document(kind, name))
+
     async def check(self) -> Sequence[str]:
         """What does not add up; empty: all well."""
         return await self._read(lambda r: check.run(r.conn))

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from pollcore.adapters.store import rows
+from pollcore.adapters.store import encoding
 from pollcore.adapters.store.transaction import Transaction
 from pollcore.facts import ActionRecord, Escalation
 
@@ -22,7 +22,7 @@ def save_question(tx: Transaction, op: int, question: Escalation) -> None:
     plain = msgspec.to_builtins(question)
     tx.conn.execute(
         f"INSERT INTO escalation(operation, {', '.join(_QUESTION)}) VALUES(?{', ?' * len(_QUESTION)})",
-        (op, *(rows.text(v) if isinstance(v := plain[f], str) else v for f in _QUESTION)),
+        (op, *(encoding.text(v) if isinstance(v := plain[f], str) else v for f in _QUESTION)),
     )
     tx.wrote = True
 
@@ -42,7 +42,7 @@ def save_action(tx: Transaction, op: int, action: ActionRecord) -> None:
             action.at,
             action.answered_at,
             action.http_code,
-            rows.text(action.detail),
+            encoding.text(action.detail),
             action.grant_id,
         ),
     )
@@ -56,9 +56,9 @@ def close_question(tx: Transaction, question: Escalation) -> None:
         "WHERE escalation_id=? AND decided_at IS NULL",
         (
             question.decided_at if question.decided_at is not None else tx.now.wall,
-            rows.text(question.decision),
-            rows.text(question.operator),
-            rows.text(question.decision_text),
+            encoding.text(question.decision),
+            encoding.text(question.operator),
+            encoding.text(question.decision_text),
             question.escalation_id,
         ),
     )

@@ -241,6 +241,11 @@ class Reads:
         ).fetchall()
         return tuple(AuditLink(*row) for row in found)
 
+    def document(self, kind: str, name: str) -> bytes | None:
+        """One small record of another adapter."""
+        found = self.conn.execute("SELECT value FROM document WHERE kind=? AND name=?", (kind, name)).fetchone()
+        return None if found is None else bytes(found[0])
+
     def documents(self, kind: str) -> Mapping[str, bytes]:
         """Small records that other adapters keep here, by name."""
         return dict(

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
+from pollcore.adapters.store.encoding import canonical, dump, names, text
 from pollcore.facts import (
     DelaySource,
     HttpFact,
@@ -31,11 +32,6 @@ from pollcore.ports import Sealer
 
 UNREADABLE: Final = "sealed:unreadable"
 """Stands where a sealed text cannot be opened now. No URL and no key looks like it."""
-
-
-def names(text: str) -> tuple[str, ...]:
-    """Column names, written as one text."""
-    return tuple(text.split())
 
 
 COLUMNS: Final = names(
@@ -88,7 +84,6 @@ _SOURCE: Final[dict[str | None, DelaySource | None]] = {None: None, **{s.value: 
 _EMPTY: Final = Memory()
 _memory_decoder: Final = msgspec.json.Decoder(Memory)
 _submitted_decoder: Final = msgspec.json.Decoder(Submitted)
-_encode: Final = msgspec.json.Encoder().encode
 
 
 class _HiddenMemory(msgspec.Struct, omit_defaults=True):
@@ -104,30 +99,6 @@ class _ClearResult(msgspec.Struct):
     permits: str
     validated: bool
     qualifiers: tuple[str, ...]
-
-
-def text(value: str | None) -> str | None:
-    """A plain str that UTF-8 can hold: a provider's lone surrogate must not keep a whole turn from being written."""
-    if value is None or (type(value) is str and value.isascii()):
-        return value
-    # str.encode: an enumeration's member comes out as its plain value
-    return str.encode(value, "utf-8", "backslashreplace").decode()
-
-
-def dump(value: Any) -> str:
-    """JSON text of *value*; a lone surrogate inside becomes `\\udXXX` spelled out."""
-    try:
-        return _encode(value).decode()
-    except UnicodeEncodeError:
-        return _encode(_clean(msgspec.to_builtins(value))).decode()
-
-
-def _clean(value: Any) -> Any:
-    if isinstance(value, str):
-        return text(value)
-    if isinstance(value, dict):
-        return {text(k) if isinstance(k, str) else k: _clean(v) for k, v in value.items()}
-    return [_clean(v) for v in value] if isinstance(value, list | tuple) else value
 
 
 class Columns:
@@ -319,10 +290,4 @@ class Columns:
 def submission_digest(submitted: Submitted) -> bytes:
     """Tells the same submission again (S7) from another one under the same id; who asked and the label do not count."""
     plain = msgspec.structs.replace(submitted, caller=None, os_user="", label=None)
-    return hashlib.sha256(_encode(_sorted(_clean(msgspec.to_builtins(plain))))).digest()
-
-
-def _sorted(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _sorted(value[key]) for key in sorted(value)}
-    return [_sorted(v) for v in value] if isinstance(value, list) else value
+    return hashlib.sha256(canonical(plain)).digest()

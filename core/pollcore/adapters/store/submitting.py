@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pollcore.adapters.store import rows
+from pollcore.adapters.store import encoding, rows
 from pollcore.adapters.store.questions import save_question
 from pollcore.adapters.store.reads import Reads
 from pollcore.adapters.store.schema import OPEN
@@ -37,7 +37,7 @@ def keep_snapshot(tx: Transaction, snapshot: Snapshot) -> int:
     """Store a contract once; returns its number."""
     done = tx.conn.execute(
         "INSERT OR IGNORE INTO contract(digest, name, text, instance) VALUES(?,?,?,?)",
-        (snapshot.digest, snapshot.name, snapshot.text, rows.dump(dict(snapshot.instance))),
+        (snapshot.digest, snapshot.name, snapshot.text, encoding.dump(dict(snapshot.instance))),
     ).rowcount
     tx.wrote = tx.wrote or done > 0
     return contract_number(tx, snapshot.digest)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from pollcore.adapters.store import rows
+from pollcore.adapters.store import encoding, rows
 from pollcore.adapters.store.fences import Fence, load_intents
 from pollcore.adapters.store.memory import Known
 from pollcore.adapters.store.questions import close_question, save_action, save_question
@@ -216,8 +216,8 @@ class Batch:
                 stored.n,
                 stored.answered_at,
                 stored.http_code,
-                rows.text(stored.fault),
-                rows.text(stored.state),
+                encoding.text(stored.fault),
+                encoding.text(stored.state),
                 str(stored.verdict),
                 str(stored.decision),
                 stored.draw,
@@ -240,7 +240,7 @@ class Batch:
         assert grant is not None
         self._tx.conn.execute(
             'INSERT INTO "grant"(grant_id, operation, escalation_id, version, granted_at, body) VALUES(?,?,?,?,?,?)',
-            (grant.grant_id, fence.op, grant.escalation_id, grant.version, grant.granted_at, rows.dump(grant)),
+            (grant.grant_id, fence.op, grant.escalation_id, grant.version, grant.granted_at, encoding.dump(grant)),
         )
 
 

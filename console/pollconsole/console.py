@@ -1,0 +1,243 @@
+"""The console: the screens over the core's thread, the keys that hold everywhere, and how a crash is told.
+
+Job: hand what is new to the screen on top, open screens, quit in two keys. Must not know: what a card decides, SQL,
+HTTP, how the core is opened. No command of the palette and no key of the app reaches a decision.
+
+Source: spec V3, V4, G3, G5, K1.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+from textual.app import SystemCommand
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+
+from pollconsole import themes
+from pollconsole.core_thread import CoreThread
+from pollconsole.guarded import GuardedApp
+from pollconsole.mailbox import CoreRole
+from pollconsole.screens.base import ConsoleScreen
+from pollconsole.screens.card import CardScreen
+from pollconsole.screens.detail import DetailScreen
+from pollconsole.screens.live import LiveScreen
+from pollconsole.screens.queue import QueueScreen
+from pollconsole.screens.text import HelpScreen, MessagesScreen
+from pollconsole.state import State
+from pollcore.facts import Operator, PollconsoleError
+
+TICK_S: Final = 0.25
+"""How often the screen looks for news and counts down."""
+STALL_S: Final = 5.0
+"""A tick that comes so late is told."""
+QUIT_S: Final = 3.0
+"""Within this time `Q` confirms `q`."""
+TITLE: Final = "pollconsole"
+
+
+class ConsoleApp(GuardedApp[int]):
+    """The screens. The core's thread is given, and outlives a crash of the screens."""
+
+    TITLE = TITLE
+    ENABLE_COMMAND_PALETTE = True
+    CSS = """
+    Screen { background: $background; color: $foreground; layout: vertical; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("E", "queue(False)", "decisions"),
+        Binding("A", "queue(True)", "approvals"),
+        Binding("M", "messages", "messages"),
+        Binding("question_mark", "help", "help"),
+        Binding("T", "next_theme", "theme"),
+        Binding("q", "ask_quit", "quit"),
+        Binding("Q", "confirm_quit", "quit now"),
+        Binding("ctrl+l", "redraw", "draw anew"),
+        Binding("ctrl+q", "ask_quit", "quit", priority=True),
+        Binding("ctrl+c", "ask_quit", "quit", priority=True),
+    ]
+
+    def __init__(self, link: CoreThread, *, title: str = TITLE, home: Path | None = None) -> None:
+        super().__init__()
+        self.loaded_themes = themes.shipped()
+        for loaded in self.loaded_themes:
+            self.register_theme(loaded.theme)
+        chosen = next(each for each in self.loaded_themes if each.name == themes.DEFAULT)
+        self.state = State(link, chosen.palette, title=title, read_only=link.read_only)
+        self.theme = chosen.theme.name
+        self.home = home
+        self.crashed: BaseException | None = None
+        self.terminal_gone = False
+        self._quit_asked = 0.0
+        self._ticked = time.monotonic()
+        self._live: LiveScreen | None = None
+
+    def get_default_screen(self) -> Screen[Any]:
+        self._live = LiveScreen(self.state)
+        return self._live
+
+    def on_mount(self) -> None:
+        self.set_interval(TICK_S, self._tick)
+        with contextlib.suppress(NotImplementedError, ValueError, RuntimeError):
+            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self.guard_terminal_gone)
+
+    def guard_terminal_gone(self) -> None:
+        """The terminal hung up: no screen any more; requests in flight are still recorded."""
+        self.terminal_gone = True
+        self.exit(return_code=0)
+
+    def _tick(self) -> None:
+        """Look into the mailbox, hand what is new to the screen on top."""
+        if not self.is_running:  # ending: widgets are being taken down
+            return
+        state = self.state
+        self._notice_a_stall()
+        if not state.paused or not isinstance(self.screen, LiveScreen):
+            changed = state.board.apply(state.link.take())
+        else:
+            changed = False
+        if state.operator is None and state.board.latest.loaded and state.board.latest.role is not CoreRole.FAILED:
+            self.run_worker(self._who(), exclusive=True, group="who")
+        # under the palette the table goes on
+        screen = self.screen if isinstance(self.screen, ConsoleScreen) else self._live
+        if screen is not None and screen.ready:
+            screen.tick(state.now(), changed)
+
+    def _notice_a_stall(self) -> None:
+        """A terminal that stops reading stops this loop; whoever comes back must know how old what he saw was."""
+        before, self._ticked = self._ticked, time.monotonic()
+        stood = self._ticked - before
+        if stood > STALL_S:
+            self.state.say(f"the screen stood still for {stood:.0f} s; the core went on", "attention")
+
+    async def _who(self) -> None:
+        """Learn who sits here, and what a newcomer must be told once (a new home's public key)."""
+
+        async def body(core: Any) -> tuple[Operator, tuple[str, ...]]:
+            return core.actions.operator(), tuple(core.notices)
+
+        with contextlib.suppress(PollconsoleError):
+            self.state.operator, notices = await self.state.link.ask(body)
+            for notice in notices:
+                self.state.say(notice, "held")
+
+    # --- opening ------------------------------------------------------------------------------------------------------
+
+    def opens(self, what: str, operation_id: str, ids: Sequence[str] = ()) -> None:
+        """Open a screen for one operation. `question` first asks the core for one on a running operation."""
+        if what == "detail":
+            self.push_screen(DetailScreen(self.state, operation_id))
+        elif what == "inspect":
+            self.push_screen(DetailScreen(self.state, operation_id, over_card=True))
+        elif what == "card":
+            self.push_screen(CardScreen(self.state, operation_id, ids))
+        elif operation_id in self.state.board.questions:
+            self.push_screen(CardScreen(self.state, operation_id))
+        else:
+            self._ask_for_a_question(operation_id)
+
+    def _ask_for_a_question(self, operation_id: str) -> None:
+        operation = self.state.board.operations.get(operation_id)
+        if operation is None or operation.status.is_end:
+            self.state.say(f"{operation_id}: it has ended, there is nothing to decide", "muted")
+        elif self.state.read_only:
+            self.state.say("this console was started to look; it opens no question", "held")
+        else:
+            self.run_worker(self._open_question(operation_id), exclusive=True, group="question")
+
+    async def _open_question(self, operation_id: str) -> None:
+        async def body(core: Any) -> Any:
+            return await core.actions.open_question(operation_id, core.actions.operator())
+
+        try:
+            await self.state.link.ask(body)
+        except PollconsoleError as error:
+            self.state.say(f"{operation_id}: {error}", "attention")
+            return
+        if isinstance(self.screen, LiveScreen | DetailScreen):
+            self.push_screen(CardScreen(self.state, operation_id))
+
+    # --- keys ---------------------------------------------------------------------------------------------------------
+
+    def action_queue(self, approvals: bool) -> None:
+        if isinstance(self.screen, LiveScreen | DetailScreen | QueueScreen):
+            if isinstance(self.screen, QueueScreen):
+                self.pop_screen()
+            self.push_screen(QueueScreen(self.state, approvals=approvals))
+
+    def action_messages(self) -> None:
+        if not isinstance(self.screen, MessagesScreen):
+            self.push_screen(MessagesScreen(self.state))
+
+    def action_help(self) -> None:
+        if not isinstance(self.screen, HelpScreen):
+            self.push_screen(HelpScreen(self.state))
+
+    def action_next_theme(self) -> None:
+        names = [each.theme.name for each in self.loaded_themes]
+        after = self.loaded_themes[(names.index(self.theme) + 1) % len(names)]
+        self.state.palette = after.palette
+        self.theme = after.theme.name
+        self.screen.refresh(layout=True)
+        for widget in self.screen.query("*"):
+            widget.refresh()
+
+    def action_redraw(self) -> None:
+        self.refresh(layout=True)
+        for widget in self.screen.query("*"):
+            widget.refresh()
+
+    def action_ask_quit(self) -> None:
+        self._quit_asked = time.monotonic()
+        self.state.say(f"Q within {QUIT_S:g} s quits: {self.goes_on()}", "attention")
+        if isinstance(self.screen, ConsoleScreen) and self.screen.ready:
+            self.screen.tick(self.state.now(), False)
+
+    def action_confirm_quit(self) -> None:
+        if time.monotonic() - self._quit_asked <= QUIT_S:
+            self.exit(0)
+
+    def action_help_quit(self) -> None:
+        self.action_ask_quit()
+
+    async def action_quit(self) -> None:
+        self.action_ask_quit()
+
+    def goes_on(self) -> str:
+        """What stops and what goes on when this console ends (V3)."""
+        board = self.state.board
+        live = board.figures(self.state.now()).live
+        count = f"{live:,} live wait{'s' * (live != 1)}"
+        if board.latest.role is CoreRole.OWN:
+            return f"its core stops, {count} stand still until a core runs again; jobs and deadlines go on"
+        if board.latest.role is CoreRole.ATTACHED:
+            return f"another process polls and goes on with {count}"
+        return "nothing of the core runs here"
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:  # noqa: ARG002
+        """The palette: looking and going. Nothing here takes a screenshot or reaches a decision."""
+        yield SystemCommand("Decisions", "Open the queue of decisions that wait", lambda: self.action_queue(False))
+        yield SystemCommand("Approvals", "Open the queue of approvals that wait", lambda: self.action_queue(True))
+        yield SystemCommand("Messages", "What was said", self.action_messages)
+        yield SystemCommand("Help", "Every key", self.action_help)
+        yield SystemCommand("Theme", "The next theme", self.action_next_theme)
+        yield SystemCommand("Quit", "Say what goes on; Q quits then", self.action_ask_quit)
+
+    # --- crashes ------------------------------------------------------------------------------------------------------
+
+    def _fatal_error(self) -> None:
+        """Instead of Textual's traceback with local variables: class, reference, a file without values."""
+        error = self._exception or sys.exc_info()[1] or RuntimeError("unknown")
+        self.crashed = error
+        self._close_messages_no_wait()
+
+    def panic(self, *renderables: Any) -> None:  # noqa: ARG002
+        """Textual draws some errors itself, quoting what they hold: told like any other."""
+        self._fatal_error()

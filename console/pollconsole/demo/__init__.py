@@ -1,0 +1,8 @@
+"""`pollconsole demo`: everything that a console over misbehaving providers needs, and nothing that outlives it."""
+
+from __future__ import annotations
+
+from pollconsole.demo.headless import run_headless
+from pollconsole.demo.setup import DemoSetup, start
+
+__all__ = ["DemoSetup", "run_headless", "start"]

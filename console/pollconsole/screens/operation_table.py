@@ -1,0 +1,96 @@
+"""The table of operations, and the lines above it: who polls, what each view counts, the names of the columns.
+
+Job: pure drawing from the board at the moment of painting. Must not know: keys, cards, the store.
+
+Source: spec V1, O8, G5.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pollconsole import rows
+from pollconsole.board import View
+from pollconsole.core_thread import beat_age_ms
+from pollconsole.draw import Line, fit, text
+from pollconsole.mailbox import CoreRole
+from pollconsole.state import State
+from pollconsole.widgets import Table
+from pollcore.facts import Moment, clock_time
+
+LATE_BEAT_MS: Final = 35_000
+"""A core beats every 10 s; older than this its age is shown as wrong."""
+
+
+class OperationTable(Table):
+    """Rows of operations, drawn from the board at the moment of painting."""
+
+    def line_of(self, operation_id: str) -> Line:
+        state = self.state
+        operation = state.board.operations.get(operation_id)
+        now = state.now()
+        if operation is None:
+            return (("  ", "text"), text(operation_id, "faint"))
+        asked = state.board.asked(operation)
+        columns = rows.columns_for(self.columns)
+        cells = list(rows.row(operation, now, columns, asked=asked))
+        did = state.done.get(operation_id)
+        if did is not None and columns[-1].key == "note":
+            cells[-1] = (fit(did, columns[-1].width), "good")
+        mark = ("> ", "key") if operation_id == self.cursor_id else ("! ", "attention") if asked else ("  ", "text")
+        line: Line = (mark,)
+        for number, each in enumerate(cells):
+            line = (*line, *(((" ", "text"),) if number else ()), each)
+        return line
+
+
+def head_lines(state: State, now: Moment) -> tuple[Line, Line]:
+    """Who polls, how old its heartbeat is, what is wrong; the gate's notice and the core's clock."""
+    latest = state.board.latest
+    role, health = latest.role, latest.health
+    ages = [beat_age_ms(beat, now) for beat in latest.beats]
+    age = f"core {min(ages) / 1000:.0f}s" if ages else "no core yet"
+    late = bool(ages) and min(ages) > LATE_BEAT_MS
+    word = "danger" if role is CoreRole.FAILED or health else "good" if role is CoreRole.OWN else "held"
+    left: Line = (
+        (f" {state.title} ", "title"),
+        (f" {role.value} ", word),
+        (f" {age} ", "danger" if late else "muted"),
+        (f" live {state.board.figures(now).live:,} ", "text"),
+    )
+    if health:
+        left = (*left, text(f" NOTHING IS SENT: {health}", "danger"))
+    elif role is CoreRole.READ_ONLY and (late or not ages):
+        left = (*left, (" nothing is polled", "danger"))
+    if state.paused:
+        left = (*left, (" screen paused ", "attention"))
+    right: Line = ((f"{clock_time(now.wall)}Z ", "text"),) if now.wall else ()
+    if state.gate_is_advisory:
+        right = (("gate advisory  ", "muted"), *right)
+    return left, right
+
+
+def column_line(width: int) -> Line:
+    """The names of the columns."""
+    line: Line = (("  ", "faint"),)
+    for number, column in enumerate(rows.columns_for(max(0, width))):
+        gap = ((" ", "faint"),) if number else ()
+        line = (*line, *gap, (fit(column.head, column.width, right=column.right), "faint"))
+    return line
+
+
+def view_lines(state: State, now: Moment, *, typing: bool, found: int) -> tuple[Line, Line]:
+    """The views with what each counts, or the filter; and the order."""
+    order = f"{'v' if state.reverse else '^'}{state.sort.value} "
+    if typing or state.needle:
+        typed = (f" / {state.needle}{'_' if typing else ''}", "attention" if typing else "key")
+        return (typed,), ((f"{found:,} of {len(state.board.operations):,}  {order}", "muted"),)
+    counts = state.board.figures(now).by_view
+    left: Line = ((" ", "text"),)
+    for number, view in enumerate(View, 1):
+        here = view is state.view
+        wanted = view is View.NEEDS and counts[view] > 0
+        role = "title" if here else "attention" if wanted else "muted"
+        label = f"[{view.value} {counts[view]:,}]" if here else f"{view.value} {counts[view]:,}"
+        left = (*left, (f"{number} ", "faint"), (label, role), (" ", "text"))
+    return left, ((order, "faint"),)
