@@ -4,7 +4,7 @@ One job: read and write the terminal for Textual so that no input bytes, no hang
 What is stamped, watched and asked is in `stamping`; nothing is decided here.
 
 Read by source, Textual 8.2.8. Private parts that are used: the key parser (`terminal_input`), and of the stock driver
-`_file`, `_auto_restart` and `_must_signal_resume`.
+`_file`, `_auto_restart`, `_must_signal_resume` and `_get_terminal_size`.
 """
 
 from __future__ import annotations
@@ -92,6 +92,15 @@ class GuardDriver(StampingDriver, LinuxDriver):
     def stop_application_mode(self) -> None:
         super().stop_application_mode()
         self._active = False
+
+    def _get_terminal_size(self) -> tuple[int, int]:
+        """The size of the terminal itself. The stock driver believes ``COLUMNS`` and ``LINES``, by which a card that is
+        cut off would count as whole."""
+        try:
+            columns, rows = os.get_terminal_size(self.fileno)
+        except (OSError, ValueError):
+            columns = rows = 0
+        return (columns, rows) if columns and rows else super()._get_terminal_size()
 
     def _continued(self) -> None:
         """The process goes on. The shell may have given the terminal other modes: take it over anew."""

@@ -198,7 +198,8 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     """A wish to send: lease, reload and all checks again, counter, intent and audit event in one conditional
     write (O7).
 
-    Taken only if change is as loaded, status waiting, no live lease of another, used < max, both deadlines ahead, caps free.
+    Taken only if change is as loaded, status waiting, no live lease of another, used < max, both deadlines ahead, caps
+    free.
     """
 
     operation: Operation
@@ -353,7 +354,8 @@ class Store(Protocol):
         resubmit: Write | None = None,
     ) -> Operation:
         """Insert. Raises Refused: `duplicate_job` (an open operation for the same provider, account and job; names it),
-        `id_taken` (same id, different submission). *resubmit*: the write on the old operation, same transaction (E6)."""
+        `id_taken` (same id, different submission). *resubmit*: the write on the old operation, same transaction (E6).
+        """
         ...
 
     async def operation(self, operation_id: str) -> Operation | None: ...

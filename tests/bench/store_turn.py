@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """What a turn of the store costs: CPU a poll, bytes a poll, 100,000 waiting against 1,000, the start's check.
 
-Knows the store and the tests' builders, no transport, no controller. CPU is process time (user + system) of turns of
-100 results and 100 claims with a look for the next 100, on a real file, WAL, synchronous=FULL; the time that fsync waits
-is not in it. Prints one JSON object.
+Knows the store and the tests' builders, no transport, no controller. CPU is process time (user + system) of turns
+of 100 results and 100 claims with a look for the next 100, on a real file, WAL, synchronous=FULL; the time that fsync
+waits is not in it. Sealing costs nothing here. Prints one JSON object.
 
     python tests/bench/store_turn.py [--turns 40] [--no-check]
 """

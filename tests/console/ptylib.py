@@ -68,7 +68,9 @@ class Terminal:
         self._stream = pyte.Stream(self._screen)
         self._rest = ""
         self.exit_code: int | None = None
-        variables = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor", **(env or {})}
+        # A test runner may export the size of its own terminal; a terminal exports none.
+        inherited = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+        variables = {**inherited, "TERM": "xterm-256color", "COLORTERM": "truecolor", **(env or {})}
         self.pid, self._fd = pty.fork()
         if self.pid == 0:
             try:

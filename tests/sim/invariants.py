@@ -333,6 +333,8 @@ class Watch:
             self._no("I5", f"observation of {op}/{n} at the intent of {op_}/{n_}")
         if epoch != row.epoch:
             self._no("I7", f"{row.id}: an answer of lease {epoch} was written under lease {row.epoch}")
+        if fault == "answer_lost":
+            self._lost(op, row, now)
         if row.lease_owner is not None:
             self._no("O2", f"{row.id}: the lease is held although request {n} is recorded")
         account.polls += 1
@@ -352,6 +354,17 @@ class Watch:
         if came is not None and fault is None:
             boot, flight = came
             self._answered(row, account, boot, flight, policy, verdict, decision, code)
+
+    def _lost(self, op: int, row: Any, now: Any) -> None:
+        """L3, B4: an answer is given up by its own owner at its end, or once its owner is dead."""
+        (owner, *lease), since = self._leases.get(op, ((None,), -1))
+        if owner is None or since < 0 or self._world.acting is None:
+            return
+        name = self._owner(owner)
+        mine = name == self._world.acting.name
+        span = now.boot - since >= TTL_MS - SLACK_MS
+        if not (mine or span or self._world.is_proved_dead(name)):
+            self._no("L3", f"{row.id}: the answer under lease {lease[0]} of {name}, who lives, was given up as lost")
 
     def _answered(
         self, row: Any, account: Account, boot: int, flight: Flight, policy: Any, verdict: str, decision: str, code: int

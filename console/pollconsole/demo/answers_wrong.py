@@ -26,6 +26,7 @@ _PENDING = Reply(state="PENDING")
 _AT_WORK = Reply(state="IN_PROGRESS")
 _VALIDATING = Reply(state="validating")
 _BUSY = Reply(state="in_progress")
+_PAUSED = Reply(state="paused", fields={"message": "waits for the licence of a font"})
 _COMPILING = Reply(state="compiling")
 _UNKNOWN = stopped(StopReason.UNKNOWN_STATE)
 _HUMAN = stopped(StopReason.NEEDS_HUMAN)
@@ -50,8 +51,8 @@ STATES: Final = (
         dialect=RENDER,
         job_id="vid_214p",
         label="title sequence, take 4",
-        about="paused: a person must act at the provider",
-        life=each(_RUNNING, Reply(state="paused", fields={"message": "waits for the licence of a font"})),
+        about="paused: a person must act at the provider; the next look finds it running again",
+        life=each(_RUNNING, _PAUSED, _RUNNING, _RUNNING, done(RENDER)),
         expect=_HUMAN,
         started_ago_s=300.0,
     ),

@@ -45,8 +45,6 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     """What misbehaves, in one line; empty for ordinary jobs."""
     life: Life
     expect: Expect | None = None
-    within_s: float = 240.0
-    """Demo time after which the expectation holds."""
     caller: str = CALLER
     account: str | None = None
     """One's own account keeps a cool-down or an outage to this case."""

@@ -6,7 +6,7 @@ Job: (seed) -> cases with plausible names, lengths and ends. Must not know: how 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 import msgspec
@@ -44,6 +44,12 @@ class Arrival(msgspec.Struct, frozen=True):
 
     at_s: float
     case: Case
+
+
+def spaced(cases: Iterable[Case], first_s: float, gap_s: float) -> Iterator[Arrival]:
+    """Cases that come one after the other, so that a newcomer sees each of them happen."""
+    for n, case in enumerate(cases):
+        yield Arrival(first_s + n * gap_s, case)
 
 
 def at_once(seed: int) -> tuple[Case, ...]:

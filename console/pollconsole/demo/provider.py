@@ -10,7 +10,7 @@ import asyncio
 import hashlib
 import json
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from email.utils import formatdate
 from typing import Final
 
@@ -103,7 +103,7 @@ class Provider:
             for writer in tuple(self._open):
                 writer.transport.abort()
 
-    def _connection(self, provider: str) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], object]:
+    def _connection(self, provider: str) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]:
         async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             if len(self._open) >= MAX_CONNECTIONS:
                 writer.transport.abort()

@@ -7,6 +7,7 @@ case is about.
 from __future__ import annotations
 
 import contextlib
+import heapq
 import secrets
 import tempfile
 import time
@@ -33,13 +34,16 @@ SLOTS: Final = 16
 """Requests in flight at once: a screen shares the interpreter with them."""
 OUTAGES: Final = (Outage(EXPORT.provider, 70.0, 150.0),)
 ACCOUNT: Final = "studio-1"
-OPERATOR_FILE: Final = "config.toml"
+CONFIG: Final = "config.toml"
 CONTRACTS: Final = "contracts"
 FILE_MODE: Final = 0o600
 FOLDER_MODE: Final = 0o700
 
-MISBEHAVING: Final[tuple[Case, ...]] = (*answers_wrong.CASES, *times_wrong.CASES)
-"""Every way to misbehave, with what is to come of it."""
+FIRST_S: Final = 5.0
+NEXT_S: Final = 4.0
+"""Demo time at which the first job with wrong answers comes, and between one and the next."""
+MISBEHAVING: Final[tuple[Case, ...]] = (*times_wrong.CASES, *answers_wrong.CASES)
+"""Every way to misbehave, with what is to come of it: those of time, load and authority at once, the others soon."""
 
 
 class DemoSetup(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,7 +55,7 @@ class DemoSetup(msgspec.Struct, frozen=True, kw_only=True):
     provider: Provider
     agents: Agents
     cases: tuple[Case, ...]
-    """What was handed over at the start."""
+    """What is handed over in the first two minutes of demo time, whatever the seed."""
 
 
 @contextlib.contextmanager
@@ -76,7 +80,8 @@ def start(*, seed: int = SEED, begin: Instant | None = None, factor: float = FAC
         provider.start()
         _furnish(home, provider)
         keyring = MemoryKeyring()
-        cases = (*ordinary.at_once(seed), *MISBEHAVING)
+        at_once = ordinary.at_once(seed)
+        soon = ordinary.spaced(answers_wrong.CASES, FIRST_S, NEXT_S)
         stored = tuple(DemoCredential(name, _provider(name), Secret(value)) for name, value in tokens.items())
         # a core each, and draws of its own for each: two threads would shuffle one another's
         agents = Agents(
@@ -88,9 +93,17 @@ def start(*, seed: int = SEED, begin: Instant | None = None, factor: float = FAC
             {"backend": keyring, "clock": clock, "chance": DemoChance(seed + 1)},
         )
         stack.callback(agents.stop)
-        agents.start(cases, ordinary.arrivals(seed))
+        later = heapq.merge(soon, ordinary.arrivals(seed), key=lambda arrival: arrival.at_s)
+        agents.start((*at_once, *times_wrong.CASES), later)
         overrides = {"backend": keyring, "clock": clock, "chance": DemoChance(seed), "slots": SLOTS}
-        yield DemoSetup(home=home, overrides=overrides, clock=clock, provider=provider, agents=agents, cases=cases)
+        yield DemoSetup(
+            home=home,
+            overrides=overrides,
+            clock=clock,
+            provider=provider,
+            agents=agents,
+            cases=(*at_once, *MISBEHAVING),
+        )
 
 
 def _credential(provider: str) -> str:
@@ -122,7 +135,7 @@ def _furnish(home: Path, provider: Provider) -> None:
         f'credential = "{_credential(name)}"\naccount = "{ACCOUNT}"\n'
         for name, dialect in DIALECTS.items()
     )
-    _write(home / OPERATOR_FILE, "\n".join(tables))
+    _write(home / CONFIG, "\n".join(tables))
 
 
 def _write(path: Path, text: str) -> None:

@@ -244,7 +244,7 @@ AUTHORITY: Final = (
             job_id=f"bat_36{n}o",
             label=f"transcripts, part {n + 1} of 4",
             about="its token is rotated under way: one question for all four" if n == 0 else "",
-            life=each(_BUSY),
+            life=BATCH.course(30, 1_500),
             expect=stopped(StopReason.AUTHORIZATION_DENIED),
             credential=OLD_TOKEN,
             account="speech",

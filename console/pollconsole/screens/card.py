@@ -191,7 +191,7 @@ class CardScreen(ConsoleScreen):
         self.show_head(((" card", "title"), (place, "muted")), now)
         more = (("[ ]", "other"),) if len(self.ids) > 1 else ()
         self.keys(("1-9", "choose, then the letter shown"), ("PgDn", "scroll"), *more, ("Esc", "leave"))
-        if False and self.shown is not None and not self._busy and self._moved(self.shown):
+        if changed and self.shown is not None and not self._busy and self._moved(self.shown):
             self._load(((" the operation changed: the card was drawn anew", "attention"),))
 
     def _moved(self, shown: Shown) -> bool:

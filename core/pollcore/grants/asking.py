@@ -68,7 +68,9 @@ def supersede(question: Escalation, now: Moment) -> Escalation:
 
 def raised(operation: Operation, now: Moment, **changes: object) -> Operation:
     """*operation* with *changes*, version raised, and what is due next set anew for the status it is in."""
-    after = msgspec.structs.replace(schedule.reanchor(operation, now), **changes, version=operation.version + 1)
+    # nothing reads the clocks of an end; they stay as they were when it ended
+    anchored = operation if operation.status.is_end else schedule.reanchor(operation, now)
+    after = msgspec.structs.replace(anchored, **changes, version=operation.version + 1)
     return msgspec.structs.replace(after, due_boot=schedule.due_boot(after, now))
 
 

@@ -328,6 +328,16 @@ def test_a_small_terminal_says_so_and_a_larger_one_arms(desk: Callable[..., Desk
 
 
 @pytest.mark.rule("G4")
+def test_no_variable_makes_a_small_terminal_large(desk: Callable[..., Desk]) -> None:
+    one = desk(columns=79, rows=23, env={"COLUMNS": "120", "LINES": "40"})
+    one.open()
+    one.terminal.until_text("enlarge to 80x24")
+    one.terminal.send("2")
+    one.terminal.run_for(AFTER)
+    assert one.decided() == []
+
+
+@pytest.mark.rule("G4")
 def test_provider_text_presses_no_key_and_asks_nothing(desk: Callable[..., Desk]) -> None:
     one = desk()
     one.open()

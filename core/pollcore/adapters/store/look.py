@@ -42,7 +42,7 @@ class Outcome(TurnOutcome, frozen=True, kw_only=True):
     Nothing was written, the lease goes on: decide the same answer anew on this record and write again."""
     answer_lost: tuple[tuple[str, int], ...] = ()
     """(operation, n): sent under a lease that is dead now, answer never recorded (B4). The operation is among `due`,
-    with its dead lease; it comes again until a write with `fence_change` and `stored` (fault `answer_lost`) ends that."""
+    with its dead lease; it comes again until a write with `fence_change` and `stored` (fault `answer_lost`) ends it."""
 
 
 _DUE_AT: Final = rows.COLUMNS.index("due_boot")

@@ -103,6 +103,11 @@ class SqliteTurns:
         moved: list[Operation | None] = []
         for write in turn.writes:
             why = batch.refusal(write)
+            if why is None and write.stored is not None and write.fence_epoch is None:
+                # an answer is written off as lost only while the lease is dead: a renewed one has an owner that lives
+                fence = held[write.after.operation_id]
+                if not self.watch.is_dead(fence.op, fence.epoch, fence.renewed):
+                    why = f"lease {fence.epoch} was renewed: its owner lives"
             now_is = None
             if why is None:
                 fence = held[write.after.operation_id]
@@ -111,7 +116,7 @@ class SqliteTurns:
             elif why.startswith("moved") and write.fence_epoch is not None:
                 batch.flush()
                 now_is = self.reads.operation(write.after.operation_id)
-            elif write.fence_epoch is not None or write.stored is not None:
+            elif write.fence_epoch is not None:
                 batch.late(write, why)
             taken.append(why is None)
             moved.append(now_is)

@@ -130,6 +130,9 @@ class Batch:
             close_question(tx, write.close_question)
         if write.open_question is not None:
             self._open(fence, write.open_question, supersede)
+        elif supersede and after.status.is_end and not Status(fence.status).is_end:
+            # E7: an end without a question of its own settles the one that left the wait going
+            self._supersede(fence)
         if write.stored is not None:
             self._observe(fence, write)
         if write.grant is not None:
@@ -229,11 +232,14 @@ class Batch:
 
     def _open(self, fence: Fence, question: Escalation, supersede: bool) -> None:
         if supersede:
-            self._tx.conn.execute(
-                "UPDATE escalation SET decided_at=?, decision=? WHERE operation=? AND decided_at IS NULL",
-                (self._tx.now.wall, SUPERSEDED, fence.op),
-            )
+            self._supersede(fence)
         save_question(self._tx, fence.op, question)
+
+    def _supersede(self, fence: Fence) -> None:
+        self._tx.conn.execute(
+            "UPDATE escalation SET decided_at=?, decision=? WHERE operation=? AND decided_at IS NULL",
+            (self._tx.now.wall, SUPERSEDED, fence.op),
+        )
 
     def _grant(self, fence: Fence, write: Write) -> None:
         grant = write.grant
