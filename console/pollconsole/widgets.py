@@ -135,6 +135,8 @@ class Table(ScrollView, can_focus=False):
         self.state = state
         self.ids: list[str] = []
         self.cursor_id: str | None = None
+        self.placed = False
+        """The operator put the cursor somewhere; before that, and on the first row, it stays at the top."""
         self._index: dict[str, int] = {}
         self._painted: dict[int, tuple[str | None, Line]] = {}
         """By visible line: the id and the line that were drawn last."""
@@ -167,9 +169,13 @@ class Table(ScrollView, can_focus=False):
         self.virtual_size = Size(self.columns, len(ids))
         if not ids:
             self.cursor_id = None
+        elif not self.placed:
+            # who has chosen nothing is shown what comes first, not what was first a minute ago
+            self.cursor_id = ids[0]
+            self.scroll_to(y=0, animate=False)
         elif self.cursor_id not in self._index:
             self.cursor_id = ids[min(old, len(ids) - 1)]
-        else:
+        elif self.scroll_offset.y > 0 or self.cursor >= self.scrollable_content_region.height:
             self.scroll_to(y=max(0, self.cursor - before), animate=False)
         self._painted.clear()
         self.refresh()
@@ -185,6 +191,7 @@ class Table(ScrollView, can_focus=False):
         old = self.cursor
         row = max(0, min(len(self.ids) - 1, row))
         self.cursor_id = self.ids[row]
+        self.placed = row > 0
         top, height = self.scroll_offset.y, max(1, self.size.height)
         if row < top:
             self.scroll_to(y=row, animate=False)

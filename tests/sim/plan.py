@@ -32,6 +32,8 @@ class Plan(msgspec.Struct):
     fates: dict[str, int]
     stop_at_port: float
     kill_at_port: float
+    focus: str | None
+    """The port at which most of the blows fall."""
     store_fault: float
     proof_of_death: bool
 
@@ -60,6 +62,7 @@ class Plan(msgspec.Struct):
             fates=fates,
             stop_at_port=chance.choice((0.0, 0.003, 0.01)) if ports else 0.0,
             kill_at_port=chance.choice((0.0, 0.002, 0.01)) if ports else 0.0,
+            focus=chance.choice((None, None, "keyring", "answer", "after commit", "before commit")) if ports else None,
             store_fault=chance.choice((0.01, 0.05, 0.15)) if kind in ("store", "all") else 0.0,
             proof_of_death=chance.random() < 0.7,
         )

@@ -71,6 +71,19 @@ async def test_what_needs_a_person_stands_first_and_the_cursor_stays_on_its_oper
         assert live.table.ids.index("op-00000077") < live.table.cursor
 
 
+async def test_until_the_operator_moves_the_first_row_is_what_comes_first(fake: FakeCore) -> None:
+    async with console(fake.runner) as (app, pilot):
+        live = app.screen
+        assert isinstance(live, LiveScreen)
+        urgent = [stopped(n, StopReason.DEADLINE_EXCEEDED, deadline_at=Instant(NOW - n)) for n in range(0x60, 0x80)]
+        for each in urgent:
+            fake.store.put(each.operation, each.question)
+        await until(pilot, lambda: len(live.table.ids) == 13 + len(urgent), "the new rows are in")
+        assert live.table.cursor == 0
+        assert live.table.scroll_offset.y == 0
+        assert live.table.ids[0] in screen_text(app)
+
+
 @pytest.mark.rule("V4")
 async def test_what_waits_is_counted_on_every_view(fake: FakeCore) -> None:
     async with console(fake.runner) as (app, pilot):

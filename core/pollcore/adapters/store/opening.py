@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
-from sqlite_utils import Database
 
 from pollcore.adapters import places
 from pollcore.adapters.store import schema
 from pollcore.adapters.store.errors import unusable
-from pollcore.adapters.store.library import sqlite3
+from pollcore.adapters.store.library import sqlite3, utilities
 from pollcore.facts import StoreUnusable
 
 MEMORY: Final = ":memory:"
@@ -139,9 +138,8 @@ def open_writer(path: str, *, steps: Mapping[int, schema.Step] = schema.STEPS) -
             got = conn.execute(f"PRAGMA journal_mode={mode}").fetchone()[0]
             if got.upper() != mode:
                 raise StoreUnusable(f"store {path}: journal mode {mode} was refused ({got}): check its file system")
-        db = Database(conn, execute_plugins=False)
-        _migrate(db, path, steps)
-        schema.assert_triggers(db, path)
+        _migrate(conn, path, steps)
+        schema.assert_triggers(conn, path)
     except sqlite3.Error as error:
         conn.close()
         raise unusable(error, path, "opening it") from error
@@ -151,29 +149,30 @@ def open_writer(path: str, *, steps: Mapping[int, schema.Step] = schema.STEPS) -
     return conn
 
 
-def _migrate(db: Database, path: str, steps: Mapping[int, schema.Step]) -> None:
+def _migrate(conn: Any, path: str, steps: Mapping[int, schema.Step]) -> None:
     """Each step in its own BEGIN IMMEDIATE, a backup before it; of two processes the second finds it done."""
     newest = max(steps)
     while True:
-        before = schema.version(db, path)
+        before = schema.version(conn, path)
         if before > newest:
             raise StoreUnusable(
                 f"store {path}: its schema {before} is newer than this program's {newest}: install a newer pollconsole"
             )
         if before == newest:
             return
-        db.conn.execute("BEGIN IMMEDIATE")
+        db = utilities(conn)
+        conn.execute("BEGIN IMMEDIATE")
         try:
-            if schema.version(db, path) == before:
+            if schema.version(conn, path) == before:
                 if before and path != MEMORY:
                     _backup_before(path, before + 1)
                 steps[before + 1](db)
-                db.conn.execute(f"PRAGMA application_id={schema.APPLICATION_ID}")
-                db.conn.execute("UPDATE meta SET schema=?", (before + 1,))
-            db.conn.execute("COMMIT")
+                conn.execute(f"PRAGMA application_id={schema.APPLICATION_ID}")
+                conn.execute("UPDATE meta SET schema=?", (before + 1,))
+            conn.execute("COMMIT")
         except BaseException:
-            if db.conn.in_transaction:
-                db.conn.execute("ROLLBACK")
+            if conn.in_transaction:
+                conn.execute("ROLLBACK")
             raise
 
 

@@ -12,7 +12,7 @@ Source: spec O6, E7, S7; reliability I2-I6, I11, I18.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pollcore.facts import Status, StoreUnusable
 
@@ -145,25 +145,25 @@ STEPS: Final[dict[int, Step]] = {1: create}
 """Schema number -> the step that leads to it."""
 
 
-def version(db: Database, where: str) -> int:
+def version(conn: Any, where: str) -> int:
     """The schema of the file; 0: empty.
 
     Raises:
         StoreUnusable: the file belongs to another program.
     """
-    tables = set(db.table_names())
+    tables = {name for (name,) in conn.execute("SELECT name FROM sqlite_master WHERE type='table'").fetchall()}
     if "meta" not in tables:
         if tables:
             raise StoreUnusable(f"store {where}: this is the database of another program: name another home")
         return 0
-    if db.conn.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
+    if conn.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
         raise StoreUnusable(f"store {where}: this is the database of another program: name another home")
-    return int(db.conn.execute("SELECT schema FROM meta").fetchone()[0])
+    return int(conn.execute("SELECT schema FROM meta").fetchone()[0])
 
 
-def assert_triggers(db: Database, where: str) -> None:
+def assert_triggers(conn: Any, where: str) -> None:
     """Raise StoreUnusable if a trigger that guards history is missing or altered."""
-    present = {t.name: t.sql for t in db.triggers}
+    present = dict(conn.execute("SELECT name, sql FROM sqlite_master WHERE type='trigger'").fetchall())
     wrong = sorted(name for name, sql in TRIGGERS.items() if present.get(name) != sql)
     if wrong:
         raise StoreUnusable(
