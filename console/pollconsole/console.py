@@ -77,6 +77,7 @@ class ConsoleApp(GuardedApp[int]):
         self.terminal_gone = False
         self._quit_asked = 0.0
         self._ticked = time.monotonic()
+        self._who_asked = False
         self._live: LiveScreen | None = None
 
     def get_default_screen(self) -> Screen[Any]:
@@ -103,8 +104,9 @@ class ConsoleApp(GuardedApp[int]):
             changed = state.board.apply(state.link.take())
         else:
             changed = False
-        if state.operator is None and state.board.latest.loaded and state.board.latest.role is not CoreRole.FAILED:
-            self.run_worker(self._who(), exclusive=True, group="who")
+        if not self._who_asked and state.board.latest.loaded and state.board.latest.role is not CoreRole.FAILED:
+            self._who_asked = True
+            self.run_worker(self._who())
         # under the palette the table goes on
         screen = self.screen if isinstance(self.screen, ConsoleScreen) else self._live
         if screen is not None and screen.ready:
@@ -123,10 +125,13 @@ class ConsoleApp(GuardedApp[int]):
         async def body(core: Any) -> tuple[Operator, tuple[str, ...]]:
             return core.actions.operator(), tuple(core.notices)
 
-        with contextlib.suppress(PollconsoleError):
+        try:
             self.state.operator, notices = await self.state.link.ask(body)
-            for notice in notices:
-                self.state.say(notice, "held")
+        except PollconsoleError:
+            self._who_asked = False
+            return
+        for notice in notices:
+            self.state.say(notice, "held")
 
     # --- opening ------------------------------------------------------------------------------------------------------
 
@@ -196,7 +201,7 @@ class ConsoleApp(GuardedApp[int]):
 
     def action_ask_quit(self) -> None:
         self._quit_asked = time.monotonic()
-        self.state.say(f"Q within {QUIT_S:g} s quits: {self.goes_on()}", "attention")
+        self.state.say(f"Q quits: {self.goes_on()}", "attention")
         if isinstance(self.screen, ConsoleScreen) and self.screen.ready:
             self.screen.tick(self.state.now(), False)
 
@@ -216,9 +221,9 @@ class ConsoleApp(GuardedApp[int]):
         live = board.figures(self.state.now()).live
         count = f"{live:,} live wait{'s' * (live != 1)}"
         if board.latest.role is CoreRole.OWN:
-            return f"its core stops, {count} stand still until a core runs again; jobs and deadlines go on"
+            return f"its core stops, {count} stand still; jobs go on"
         if board.latest.role is CoreRole.ATTACHED:
-            return f"another process polls and goes on with {count}"
+            return f"another process goes on with {count}"
         return "nothing of the core runs here"
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:  # noqa: ARG002

@@ -5,6 +5,7 @@ Job: one object handed to every screen. Must not know: any screen, any widget.
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Sequence
 from typing import Any, Final
@@ -19,6 +20,7 @@ from pollconsole.themes import Palette
 from pollcore.facts import BootMs, Instant, Moment, Operator
 
 MAX_MESSAGES: Final = 200
+YOUNG_S: Final = 15.0
 MAX_STORY: Final = 5_000
 """Lines of one story on a screen; `audit show` prints all."""
 MAX_DONE: Final = 500
@@ -30,7 +32,14 @@ class Message(msgspec.Struct, frozen=True):
 
     at: Instant
     text: str
-    role: str = "text"
+    role: str
+    said_s: float
+    """The screen's own clock: how long a message stands is for eyes, which no demo compresses."""
+
+    @property
+    def young(self) -> bool:
+        """Whether it still stands on the message line."""
+        return time.monotonic() - self.said_s < YOUNG_S
 
 
 class State:
@@ -58,7 +67,7 @@ class State:
 
     def say(self, words: str, role: str = "text") -> None:
         """Put a message on the message line and in the list of messages; made harmless here."""
-        self.messages.append(Message(self.now().wall, safe(words, 400), role))
+        self.messages.append(Message(self.now().wall, safe(words, 400), role, time.monotonic()))
 
     def did(self, operation_id: str, words: str) -> None:
         """Remember what a decision did, for its row."""

@@ -13,13 +13,24 @@ import msgspec
 import pytest
 
 from pollcore.actions import SubmitSpec
-from pollcore.adapters.keyring_store import MemoryBackend
 from pollcore.adapters.credential_ops import set_credential
+from pollcore.adapters.keyring_store import MemoryBackend
 from pollcore.adapters.system import SystemChance
 from pollcore.adapters.transport import HttpTransport
 from pollcore.adapters.worker_lock import WorkerLock
 from pollcore.assembly import Core, open_core
-from pollcore.facts import Answer, ChoiceKind, EventName, Fault, Operation, Operator, Request, Secret, Status, parse_instant
+from pollcore.facts import (
+    Answer,
+    ChoiceKind,
+    EventName,
+    Fault,
+    Operation,
+    Operator,
+    Request,
+    Secret,
+    Status,
+    parse_instant,
+)
 from pollcore.ports import Claim, Turn, Write
 from tests.cases.world import JumpingClock, Provider
 from tests.core.reading.case_contracts import CASES, contract_text

@@ -10,7 +10,6 @@ import asyncio
 import json
 import random
 import threading
-import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -36,7 +35,7 @@ class CountingProvider:
         self.scripts = dict(scripts)
         self.seen: Counter[str] = Counter()
         """Status requests read whole, by job id."""
-        self.times: dict[str, list[float]] = {}
+        self.connections = 0
         self.hold_s: dict[str, float] = {}
         """Jobs whose next answer is kept back so long; used once."""
         self._loop = asyncio.new_event_loop()
@@ -66,6 +65,7 @@ class CountingProvider:
         self._loop.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
         try:
             while line := await reader.readline():
                 for _ in range(MAX_HEAD):
@@ -81,7 +81,6 @@ class CountingProvider:
     async def _answer(self, job: str, writer: asyncio.StreamWriter) -> bool:
         """Count, then answer by the script; False: the connection ends."""
         self.seen[job] += 1
-        self.times.setdefault(job, []).append(time.monotonic())
         steps = self.scripts[job]
         step = steps[min(self.seen[job], len(steps)) - 1]
         await asyncio.sleep(self.hold_s.pop(job, 0.0) or (SLOW_S if step.startswith("slow") else 0.0))

@@ -185,13 +185,13 @@ class Play:
         await self._decide(core, "op-closed", self._close)
         await self.poll(core)
 
-    async def poll(self, core: Core) -> None:
-        """Run a worker until nothing waits; another one takes over if it dies."""
+    async def poll(self, core: Core, for_ms: int = RUN_MS) -> None:
+        """Run a worker until nothing waits, *for_ms* at most; another one takes over if it dies."""
         for _ in range(TRIES):
             controller = core.controller()
             watch = asyncio.create_task(self._listen(controller))
             try:
-                await controller.run(asyncio.Event(), until_idle=True, for_ms=RUN_MS, watch=False)
+                await controller.run(asyncio.Event(), until_idle=True, for_ms=for_ms, watch=False)
                 return
             except StoreUnusable as trouble:
                 self.died.append(str(trouble))

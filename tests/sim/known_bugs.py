@@ -6,15 +6,15 @@ Job: an empty list is the aim. Must not know: anything else.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 from unittest import mock
 
-from pollcore.adapters.store.turns import SqliteTurns
-from pollcore.adapters.store.writes import SUPERSEDED, Batch
+from pollcore.adapters.store.leases import LeaseWatch
 from pollcore.controller import Controller
 from pollcore.controller.shared import Shared
-from pollcore.facts import StoreUnusable
+from pollcore.facts import Moment, StoreUnusable
 
 
 @contextlib.contextmanager
@@ -23,25 +23,6 @@ def worked_around() -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         for one in KNOWN:
             stack.enter_context(one())
-        yield
-
-
-@contextlib.contextmanager
-def question_outlives_the_end() -> Iterator[None]:
-    """F1 (E7): an operation ends while an operator's or agent's question is open, and the question stays open."""
-    real = Batch.take
-
-    def take(self: Batch, write: Any, *, release: bool, supersede: bool) -> int:
-        change = real(self, write, release=release, supersede=supersede)
-        if supersede and write.after.status.is_end and write.open_question is None:
-            op = self._fences[write.after.operation_id].op
-            self._tx.conn.execute(
-                "UPDATE escalation SET decided_at=?, decision=? WHERE operation=? AND decided_at IS NULL",
-                (self._tx.now.wall, SUPERSEDED, op),
-            )
-        return change
-
-    with mock.patch.object(Batch, "take", take):
         yield
 
 
@@ -71,26 +52,28 @@ def shared_waits_lost_with_a_turn() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def live_answer_declared_lost() -> Iterator[None]:
-    """F4 (S9, O2): a lease that was renewed since it was found dead is written off all the same."""
-    real = SqliteTurns._write
+def lease_dead_by_a_stale_clock() -> Iterator[None]:
+    """F5 (O2, L3): a lease counts as unchanged since a time before it was seen."""
+    real = LeaseWatch.scan
 
-    def write(self: SqliteTurns, tx: Any, turn: Any, held: Any) -> Any:
-        refusal = Batch.refusal
+    def scan(self: LeaseWatch, conn: Any, known: Any, now: Moment, me: str) -> None:
+        before = dict(self._seen)
+        real(self, conn, known, now, me)
+        if self._last != now.boot:
+            return
+        fresh = {op for op, seen in self._seen.items() if before.get(op) is not seen}
+        for op, seen in self._seen.items():
+            if op not in fresh and op in self._first:  # type: ignore[attr-defined]
+                seen.since = now.boot
+                if not (known.name(seen.owner) != me and self._is_dead(known.name(seen.owner))):
+                    self._dead.pop(op, None)
+        self._first = fresh  # type: ignore[attr-defined]
 
-        def refused(batch: Batch, one: Any) -> str | None:
-            why = refusal(batch, one)
-            if why is None and one.stored is not None and one.fence_epoch is None:
-                fence = held[one.after.operation_id]
-                if not self.watch.is_dead(fence.op, fence.epoch, fence.renewed):
-                    return f"lease {fence.epoch} is alive"
-            return why
-
-        with mock.patch.object(Batch, "refusal", refused):
-            return real(self, tx, turn, held)
-
-    with mock.patch.object(SqliteTurns, "_write", write):
+    with mock.patch.object(LeaseWatch, "scan", scan), mock.patch.object(LeaseWatch, "_first", set(), create=True):
         yield
 
 
-KNOWN = (question_outlives_the_end, shared_waits_lost_with_a_turn, live_answer_declared_lost)
+KNOWN: tuple[Callable[[], AbstractContextManager[None]], ...] = (
+    shared_waits_lost_with_a_turn,
+    lease_dead_by_a_stale_clock,
+)

@@ -209,7 +209,8 @@ class World:
     # --- requests -----------------------------------------------------------------------------------------------------
 
     def claimed(self, process: Process, claimed: Claimed) -> None:
-        self.claims[process.name, claimed.operation.submitted.job_id] = claimed
+        given = claimed.operation.submitted
+        self.claims[process.name, f"{given.base_url}/v1/jobs/{given.job_id}"] = claimed
 
     def leaves(self, process: Process, request: Request, secret: str | None) -> Flight:
         """A request leaves a process."""
@@ -218,8 +219,7 @@ class World:
         self._flights += 1
         flight = Flight(process, url, secret, reply, None, 0, 0, process.stops, number=self._flights)
         if request.method == "GET":
-            job = url.rpartition("/")[2]
-            claimed = self.claims.pop((process.name, job), None)
+            claimed = self.claims.pop((process.name, url), None)
             if claimed is None:
                 self.broken("I1", f"{process.name} sent {url} without a claim")
             else:
@@ -488,7 +488,7 @@ class World:
         for number, running in list(self.workers.items()):
             if running.process.stopped:
                 running.process.resume(self.loop)
-            if running.process.dead or running.task.done():
+            if running.process.dead or running.task.done() or running.stop.is_set():
                 self.start_worker(number)
         begin = self.loop.ms
         while self.violation is None and self.loop.ms < begin + MAX_CALM_MS:

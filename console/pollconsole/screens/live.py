@@ -143,7 +143,7 @@ class LiveScreen(ConsoleScreen):
         """The newest message while it is young, else what the row under the cursor says."""
         line = self.query_one("#said", OneLine)
         messages = self.state.messages
-        if messages and now.wall - messages[-1].at < 15_000:
+        if messages and messages[-1].young:
             line.show(((" ", "text"), (messages[-1].text, messages[-1].role)), (("M messages ", "faint"),))
             return
         operation = self.state.board.operations.get(self.table.cursor_id or "")

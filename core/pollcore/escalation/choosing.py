@@ -1,7 +1,7 @@
 """Reason and record -> choices with their digits.
 
 Job: walk the table and number what the builders give. Must not know: how a choice is built or carried out.
-Source: spec E2, E4, E7, E9; a card has digits 1-9 (terminal.md section 3).
+Source: spec E2, E4, E7, E9; a card has digits 1-9 (invariants.md, the guard).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Job: what a number of minutes and checks does to a record, whether a check could then go out, and when at the latest.
 Must not know: reasons, choices' wording, who decides.
-Source: spec E4, E5, B5, T5, T9; reliability.md I3.
+Source: spec E4, E5, B5, T5, T9; invariants.md I3.
 """
 
 from __future__ import annotations

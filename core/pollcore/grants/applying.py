@@ -2,7 +2,7 @@
 
 Job: check that what was shown still holds, apply its effect, settle the question, tell it. Must not know: keys and
 screens (G3 is guarded where the keys are), storage.
-Source: spec E7, G4; reliability.md I3, I11, I12, I27.
+Source: spec E7, G4; invariants.md I3, I11, I12, I27.
 """
 
 from __future__ import annotations
