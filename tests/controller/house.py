@@ -50,6 +50,8 @@ class Clock(JumpingClock):
     def __init__(self, start: Instant) -> None:
         super().__init__(start)
         self.workers = 1
+        self.sent: list[tuple[int, str]] = []
+        """(boot time, job) of every request that left, also of those that no provider saw."""
         self._until: dict[object, int] = {}
 
     async def wait(self, event: asyncio.Event, ms: int) -> None:
@@ -76,6 +78,7 @@ class Counting:
 
     async def send(self, request: Request, secret: Secret | None) -> Answer | Fault:
         self._clock.requests_out += 1
+        self._clock.sent.append((self._clock.now().boot, request.url.rpartition("/")[2]))
         try:
             return await self._real.send(request, secret)
         finally:
@@ -226,7 +229,7 @@ class House:
 
     # --- cores --------------------------------------------------------------------------------------------------------
 
-    def open(self) -> Core:
+    def open(self, **more: Any) -> Core:
         """One more core on the same home, with a transport of its own."""
         self._used += 1
         return open_core(
@@ -236,6 +239,7 @@ class House:
             chance=Draws(self.seed * 1_000 + self._used),
             transport=Counting(self.clock),
             backend=self.keyring,
+            **more,
         )
 
     @contextlib.contextmanager
@@ -256,6 +260,19 @@ class House:
             async with asyncio.timeout(LIMIT_S):
                 await controller.run(asyncio.Event(), until_idle=True, for_ms=ms, watch=False)
         return controller
+
+    async def run_together(self, other: Core, ms: int = 24 * 60 * MINUTE) -> None:
+        """Two cores at once, until nothing waits."""
+        self.clock.workers = 2
+
+        async def one(core: Core) -> None:
+            try:
+                await self.run(ms, core)
+            finally:
+                self.clock.workers -= 1
+
+        await asyncio.gather(one(self.core), one(other))
+        self.clock.workers = 1
 
     # --- what people do -----------------------------------------------------------------------------------------------
 

@@ -257,7 +257,9 @@ class Watch:
             if boot + SLACK_MS < account.floor:
                 self._no("T6", f"{row.id}: request {n} goes out {account.floor - boot} ms before min_delay is over")
         self._takeover(op, old, row, now)
-        self._shared(op, row, boot, now)
+        if now.boot - boot <= MAX_PAUSE_MS and not self._world.acting_late:
+            # else the charge is burned: its worker was stopped before the commit
+            self._shared(op, row, boot, now)
 
     def _takeover(self, op: int, old: Any, row: Any, now: Any) -> None:
         """L3, L4: a lease is taken over on proof of death, or unchanged for its span by the boot clock."""
@@ -315,13 +317,15 @@ class Watch:
         if since is None:
             return
         others = sql.execute(
-            "SELECT o.id FROM operation o JOIN intent i ON i.operation=o.op AND i.n=o.status_requests_used "
+            "SELECT o.id, i.n FROM operation o JOIN intent i ON i.operation=o.op AND i.n=o.status_requests_used "
             "JOIN request r ON r.id=i.request JOIN name n ON n.no=r.origin "
             "WHERE o.op <> ? AND o.lease_owner IS NOT NULL AND n.text=? AND o.account=? AND i.id > ?",
             (op, origin, row.account, since),
         ).fetchall()
-        if others:
-            self._no("T11", f"{row.id} asks {origin}, which is down and asked by {others[0][0]} already")
+        # a charge whose commit was not known to be done holds a lease, and no request
+        flying = [name for name, n in others if (name, n) in self._flights]
+        if flying:
+            self._no("T11", f"{row.id} asks {origin}, which is down and asked by {flying[0]} already")
 
     # --- one observation ----------------------------------------------------------------------------------------------
 

@@ -29,7 +29,9 @@ HEALTH_S: Final = 1.0
     "pollconsole run --until-idle --for 10m",
     short_help="Run the polling core without a screen.",
 )
-@click.option("--until-idle", is_flag=True, help="End when nothing is left to poll.")
+@click.option(
+    "--until-idle", is_flag=True, help="End when no operation waits or is held; open questions do not keep it."
+)
 @click.option("--for", "for_ms", type=Span(), metavar="SPAN", help="End after this time.")
 @pass_common
 def run(common: Common, until_idle: bool, for_ms: int | None) -> None:

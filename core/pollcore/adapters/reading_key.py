@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
+import tempfile
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -141,18 +142,33 @@ class ReadingKeys:
 
 
 def write_key_file(path: Path, text: str) -> None:
-    """Create *path* with mode 0600, never over a file that exists. Raises Refused."""
+    """Create *path* with mode 0600, whole or not at all, never over a file that exists. Raises Refused."""
     why = None
     try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o600)
-        with os.fdopen(handle, "w", encoding="ascii") as file:
-            file.write(text + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+        _write_whole(path, text + "\n")
     except OSError as error:
         why = error.strerror or type(error).__name__
     if why is not None:
         raise Refused(f"{path}: the reading key cannot be written: {why}", code="key_file")
+
+
+def _write_whole(path: Path, text: str) -> None:
+    """A process that dies in between leaves a file of another name, never half a key."""
+    handle, made = tempfile.mkstemp(prefix=f"{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="ascii") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.link(made, path)
+    finally:
+        Path(made).unlink()
+    # the name must survive a power cut before the public key is committed
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
 
 
 def read_key_file(path: Path) -> str:

@@ -156,7 +156,12 @@ class Controller:
     async def _watch(self) -> None:
         """Another process wrote something: look."""
         while True:
-            change = await self._store.wait_for_change(self._seen, SLICE_MS / 1000)
+            try:
+                change = await self._store.wait_for_change(self._seen, SLICE_MS / 1000)
+            except StoreUnusable:
+                # the loop itself tells of it; a store that reads again is watched again
+                await asyncio.sleep(RETRY_MIN_MS / 1000)
+                continue
             if change > self._seen:
                 self._seen = change
                 self.wake()
@@ -187,10 +192,14 @@ class Controller:
 
     async def _idle(self) -> bool:
         """Nothing waits any more, here or under another worker's lease."""
-        busy = self._flight.tasks or self._flight.results or self._due or self._writes or self._stale
-        if busy or self._next_due is not None:
+        if self._flight.tasks or self._flight.results or self._due or self._writes or self._stale:
             return False
-        counts = await self._store.counts()
+        try:
+            counts = await self._store.counts()
+        except StoreUnusable as error:
+            self.health = str(error)
+            self._stale = True
+            return False
         return not counts.get(Status.WAITING, 0) and not counts.get(Status.HELD, 0)
 
     def _pause_ms(self, end: int | None) -> int:
@@ -340,6 +349,6 @@ class Controller:
             if not self._flight.results:
                 return
             self._stale = False
-            if await self._try_turn():
-                return
-            await asyncio.sleep(RETRY_MIN_MS / 1000)
+            # a committed turn may hand an answer back: its record moved, it is decided anew and offered once more
+            if not await self._try_turn():
+                await asyncio.sleep(RETRY_MIN_MS / 1000)

@@ -36,8 +36,10 @@ def lost_write(o: Operation, n: int, now: Any) -> Write:
 @pytest.mark.rule("O2", "O3")
 async def test_a_late_owner_changes_nothing_and_leaves_one_event(store: Any) -> None:
     first = await take(store, await submit(store), at(1))
-    await store.turn(Turn(now=at(1_500), owner="w-2"))
-    later = at(1_600 + TTL)
+    # seen at one look, and known from the next: a look's own time may be older than what it saw
+    for moment in (1_500, 2_600):
+        await store.turn(Turn(now=at(moment), owner="w-2"))
+    later = at(2_700 + TTL)
     out = await store.turn(Turn(now=later, owner="w-2", look=5))
     assert [o.operation_id for o in out.due] == ["op-1"]
     second = await take(store, out.due[0], later, owner="w-2")
@@ -94,7 +96,8 @@ async def test_a_wall_clock_that_jumps_takes_nobodys_lease() -> None:
 async def test_the_lease_of_a_long_poll_outlives_its_answer_limit() -> None:
     store = inline()
     await take(store, await submit(store), at(1), lease_ms=300_000)
-    await store.turn(Turn(now=at(2_000), owner="w-2", look=5))
+    for moment in (800, 2_000):
+        await store.turn(Turn(now=at(moment), owner="w-2", look=5))
     assert (await store.turn(Turn(now=at(299_000), owner="w-2", look=5))).due == ()
     assert len((await store.turn(Turn(now=at(303_000), owner="w-2", look=5))).due) == 1
 
@@ -216,3 +219,12 @@ async def test_a_write_without_any_fence_is_never_taken(store: Any) -> None:
     out = await store.turn(Turn(now=at(2), owner="w-1", writes=(Write(after=o), Write(after=operation("op-no")))))
     assert out.taken == (False, False)
     assert await store.operation("op-1") == o
+
+
+@pytest.mark.rule("O2")
+async def test_a_worker_that_was_stopped_between_its_clock_and_its_look_takes_no_young_lease_for_dead() -> None:
+    store = inline()
+    await take(store, await submit(store), at(90_000))
+    await store.turn(Turn(now=at(10_000), owner="w-2"))
+    assert (await store.turn(Turn(now=at(91_000), owner="w-2", look=5))).due == ()
+    assert (await store.turn(Turn(now=at(92_000 + TTL), owner="w-2", look=5))).due != ()

@@ -74,17 +74,16 @@ async def test_what_was_started_before_a_wait_runs_before_time_does() -> None:
     real = Real()
     clock = DemoClock(BEGIN, factor=10, real=real)
     seen = []
+    event = asyncio.Event()
 
     async def send() -> None:
         real.seconds += 60
         seen.append(clock.now().wall)
+        event.set()
 
     sending = asyncio.create_task(send())
-    event = asyncio.Event()
-    waiting = asyncio.create_task(clock.wait(event, 5_000))
+    await clock.wait(event, 5_000)
     await sending
-    event.set()
-    await waiting
     assert seen == [BEGIN]
 
 

@@ -33,7 +33,10 @@ class InlineStore(StoreFace):
 
     async def _write(self, call: Callable[[SqliteTurns], T]) -> T:
         self._must_be_open()
-        return call(self.turns)
+        try:
+            return call(self.turns)
+        except sqlite3.Error as error:
+            raise unusable(error, self.path, "writing it") from error
 
     async def _read(self, call: Callable[[Reads], T]) -> T:
         self._must_be_open()

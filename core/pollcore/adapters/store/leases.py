@@ -29,7 +29,9 @@ class Watched(msgspec.Struct):
     epoch: int
     renewed: int
     span: int
-    since: BootMs
+    since: BootMs | None
+    """From when it is known to be so: the next scan. A turn's own time may be older than its look at the row
+    (its process was stopped between), so it proves nothing yet."""
 
 
 class LeaseWatch:
@@ -59,12 +61,14 @@ class LeaseWatch:
         for op, owner, epoch, renewed, span in found:
             old = before.get(op)
             if old is None or (old.owner, old.epoch, old.renewed) != (owner, epoch, renewed):
-                old = Watched(owner, epoch, renewed, span, now.boot)
+                old = Watched(owner, epoch, renewed, span, None)
+            elif old.since is None:
+                old.since = now.boot
             self._seen[op] = old
             if owner not in proved:
                 name = known.name(owner)
                 proved[owner] = name != me and self._is_dead(name)
-            if proved[owner] or now.boot - old.since >= max(TTL_MS, span):
+            if proved[owner] or (old.since is not None and now.boot - old.since >= max(TTL_MS, span)):
                 self._dead[op] = (epoch, renewed)
 
     def is_dead(self, op: int, epoch: int, renewed: int) -> bool:

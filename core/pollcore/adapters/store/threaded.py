@@ -84,9 +84,11 @@ class _Room:
                 if self._closing and self._calls.empty():
                     break
         finally:
-            self._end(thing)
-            self.ended.set_result(None)
-            self._refuse_rest()
+            try:
+                self._end(thing)
+            finally:
+                self.ended.set_result(None)
+                self._refuse_rest()
 
     def _refuse_rest(self) -> None:
         while True:

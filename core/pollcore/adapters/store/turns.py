@@ -126,6 +126,8 @@ class SqliteTurns:
     def _look_only(self, turn: Turn) -> Outcome:
         """A turn that writes nothing takes no lock."""
         try:
+            if self.conn.in_transaction:  # an earlier ROLLBACK failed
+                self.conn.execute("ROLLBACK")
             self.conn.execute("BEGIN")
             try:
                 found = look(self.reads, self.watch, turn.now, turn.look)
