@@ -96,7 +96,7 @@ async def test_a_wall_clock_that_jumps_takes_nobodys_lease() -> None:
 async def test_the_lease_of_a_long_poll_outlives_its_answer_limit() -> None:
     store = inline()
     await take(store, await submit(store), at(1), lease_ms=300_000)
-    for moment in (800, 2_000):
+    for moment in (1_500, 2_600):
         await store.turn(Turn(now=at(moment), owner="w-2", look=5))
     assert (await store.turn(Turn(now=at(299_000), owner="w-2", look=5))).due == ()
     assert len((await store.turn(Turn(now=at(303_000), owner="w-2", look=5))).due) == 1
