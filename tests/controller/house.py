@@ -50,6 +50,7 @@ class Clock(JumpingClock):
     def __init__(self, start: Instant) -> None:
         super().__init__(start)
         self.workers = 1
+        self.stand_still = False
         self.sent: list[tuple[int, str]] = []
         """(boot time, job) of every request that left, also of those that no provider saw."""
         self._until: dict[object, int] = {}
@@ -61,10 +62,11 @@ class Clock(JumpingClock):
             for _ in range(3):
                 await asyncio.sleep(0)
             while not event.is_set() and self._boot < until:
-                if not self.requests_out and len(self._until) >= self.workers:
+                if not self.requests_out and len(self._until) >= self.workers and not self.stand_still:
                     ends = [*self._until.values(), *(at for at, _ in self.at)]
                     self.jump(max(1, min(ends) - self._boot))
-                await asyncio.sleep(0 if not self.requests_out and self.workers == 1 else 0.001)
+                idle = self.requests_out or self.workers > 1 or self.stand_still
+                await asyncio.sleep(0.001 if idle else 0)
         finally:
             del self._until[me]
 
@@ -125,6 +127,9 @@ class Breaking:
         self._real = real
         self.broken = False
         self.refused = 0
+        self.uncounted = 0
+        self.unwatched = 0
+        """How many of the next reads fail."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._real, name)
@@ -134,6 +139,18 @@ class Breaking:
             self.refused += 1
             raise StoreUnusable("the disk is full")
         return await self._real.turn(turn)
+
+    async def counts(self) -> Any:
+        if self.uncounted:
+            self.uncounted -= 1
+            raise StoreUnusable("database is locked")
+        return await self._real.counts()
+
+    async def wait_for_change(self, after: int, timeout: float) -> Any:
+        if self.unwatched:
+            self.unwatched -= 1
+            raise StoreUnusable("disk I/O error")
+        return await self._real.wait_for_change(after, timeout)
 
 
 CONTRACT = """

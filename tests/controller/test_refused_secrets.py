@@ -10,6 +10,7 @@ import pytest
 
 from pollcore.adapters.credential_ops import remove_credential
 from pollcore.facts import ChoiceKind, Refused, Status, StopDetail, StopReason
+from pollcore.ports import Denial, Turn
 from tests.controller.bank import DONE, RUNNING, refuses
 from tests.controller.house import SECRET, House, house, kinds, pick, until
 
@@ -39,7 +40,7 @@ async def test_after_one_401_nothing_else_sends_that_secret_and_all_join_one_que
         assert sorted(op.status_requests_used for op in ops) == [0, 0, 0, 1]
         (card,) = await h.core.actions.cards()
         assert card.cause == f"authorization_denied:key:{h.bank.url}"
-        assert len(card.members) == 4
+        assert card.count == 4
 
 
 @pytest.mark.rule("H3")
@@ -78,7 +79,7 @@ async def test_after_a_rotation_each_wait_goes_on_by_its_own_decision(tmp_path: 
         ops = [await h.op(f"op-j{n}") for n in range(3)]
         assert [op.status for op in ops] == [Status.SUCCEEDED, Status.SUCCEEDED, Status.ESCALATED]
         assert {seen.secret for seen in h.bank.status_seen[1:]} == {f"Bearer {NEW}"}
-        assert len(h.bank.status_seen) == 1 + 4
+        assert [seen for seen in h.bank.job("j2") if seen.secret != f"Bearer {SECRET}"] == []
 
 
 @pytest.mark.rule("H3")
@@ -110,52 +111,31 @@ async def test_a_secret_rotated_by_another_process_is_used_at_once(tmp_path: Pat
         assert len(h.bank.status_seen) >= 2
 
 
+@pytest.mark.xfail(strict=True, reason="F1: a claim does not look at refusals that another core has written")
 @pytest.mark.rule("H3", "O4")
 async def test_a_401_seen_by_one_core_stops_what_the_other_has_already_lined_up(tmp_path: Path) -> None:
     async with house(tmp_path) as h, h.open(slots=1) as other:
         h.bank.gate = asyncio.Event()
         for n in range(2):
-            await h.submit(f"lined{n}", RUNNING, credential="key")
+            await h.submit(f"j{n}", RUNNING, credential="key")
         h.clock.jump(11_000)
         stop = asyncio.Event()
         with h.worker(other) as controller:
             running = asyncio.create_task(controller.run(stop, watch=False))
-            await until(lambda: len(h.bank.status_seen) == 1, "the first is out")
-            h.bank.gate = None
-            h.bank.by_secret = only(NEW)
-            await h.submit("elsewhere", RUNNING, credential="key")
-            held, h.clock.requests_out = h.clock.requests_out, 0
-            h.clock.jump(1)
-            await denied_by(h)
-            h.clock.requests_out = held
-            # the answer of the one that is out says nothing of the secret
-            h.bank.by_secret = lambda _: None
-            assert h.bank.most_at_once >= 1
-            stop_when = asyncio.create_task(until(lambda: settled(h), "both are looked at"))
-            _open(h)
-            await stop_when
+            await until(lambda: len(h.bank.status_seen) == 1, "the one slot is taken, the second one is lined up")
+            digest = await h.core.credentials.digest("key")
+            denial = Denial("key", h.bank.url, digest, h.clock.now().wall)
+            await h.core.store.turn(Turn(now=h.clock.now(), owner="run-elsewhere", denials=(denial,)))
+            h.bank.gate.set()
+            await until(lambda: _both_looked_at(h), "both were looked at")
             stop.set()
             await running
-        sent_after = [seen for seen in h.bank.status_seen if seen.job.startswith("lined")]
-        assert len(sent_after) == 1
+        assert len(h.bank.status_seen) == 1
 
 
-async def denied_by(h: House) -> None:
-    """The store learns of a 401, as from another core's turn."""
-    from pollcore.ports import Denial, Turn
-
-    digest = await h.core.credentials.digest("key")
-    denial = Denial("key", h.bank.url, digest, h.clock.now().wall)
-    await h.core.store.turn(Turn(now=h.clock.now(), owner="run-other", denials=(denial,)))
-
-
-async def settled(h: House) -> bool:
-    ops = [await h.op(f"op-lined{n}") for n in range(2)]
+async def _both_looked_at(h: House) -> bool:
+    ops = [await h.op(f"op-j{n}") for n in range(2)]
     return all(op.completed_polls or op.status is Status.ESCALATED for op in ops)
-
-
-def _open(h: House) -> None:
-    raise NotImplementedError
 
 
 # --- secrets that cannot be read --------------------------------------------------------------------------------------
@@ -207,7 +187,7 @@ async def test_a_locked_keyring_stops_all_in_one_question_and_check_again_waits_
         assert [op.status_requests_used for op in ops] == [0, 0]
         assert h.bank.requests == []
         (card,) = await h.core.actions.cards()
-        assert len(card.members) == 2
+        assert card.count == 2
         shown = await h.card("op-j0")
         again = pick(shown, ChoiceKind.CHECK_AGAIN)
         assert again.unavailable is not None

@@ -19,15 +19,17 @@ from typing import Final
 import msgspec
 from tests.processes.herd import PROGRAM, Herd, hand_over, lay_out, shortened, specs
 from tests.processes.provider import CountingProvider, script
-from tests.processes.verdict import late_results, settled, wrong
+from tests.processes.verdict import counted, settled, wrong
 
 from pollcore.adapters.store import opening
+from pollcore.facts import EventName
 
 DEADLINE_S: Final = 120
 LEASE_MS: Final = 30_000
 SHORT_MS: Final = 3_000
 LONG_STOP_S: Final = 40.0
 MARGIN_S: Final = 60
+WAVE: Final = 5
 SOUND: Final = opening.has_wal_reset_bug
 
 
@@ -53,7 +55,7 @@ def drawn(seed: int) -> Round:
         journal=chance.choice(["WAL", "WAL", "DELETE"]),
         lease_ms=SHORT_MS if short else LEASE_MS,
         workers=chance.randint(2, 4),
-        jobs=chance.randint(40, 100),
+        jobs=chance.randint(40, 100) * (1 if short else 2),
         share=chance.choice([1, 1, 4]),
         chaos_s=chance.uniform(10, 20) if short else 45.0,
         stop_s=chance.uniform(1, 8) if short else LONG_STOP_S,
@@ -69,9 +71,10 @@ async def play(this: Round, base: Path, sound: bool) -> tuple[list[str], str]:
     command = PROGRAM if sound else shortened(this.lease_ms, this.journal)
     with CountingProvider({job: script(chance, 9) for job in wanted}) as provider:
         lay_out(home, provider.url)
-        await hand_over(home, wanted)
         with Herd(home, base, this.workers, command) as herd:
-            herd.chaos(chance, this.chaos_s, this.stop_s)
+            herd.wait_ready()
+            chaos = asyncio.to_thread(herd.chaos, chance, this.chaos_s, this.stop_s)
+            await asyncio.gather(chaos, hand_over(home, wanted, WAVE, WAVE * this.chaos_s / this.jobs))
             ended = await settled(home, DEADLINE_S + this.lease_ms / 1000 + MARGIN_S)
             codes = herd.end()
         found = await wrong(home, provider.seen, wanted, this.lease_ms)
@@ -81,7 +84,7 @@ async def play(this: Round, base: Path, sound: bool) -> tuple[list[str], str]:
         found.append(f"exit codes {codes}")
     return found, (
         f"{sum(provider.seen.values())} requests, {herd.kills} kills, {herd.stops} stops, "
-        f"{await late_results(home)} late results"
+        f"{await counted(home, EventName.ANSWER_LOST)} answers lost, {await counted(home, EventName.LATE_RESULT)} late"
     )
 
 

@@ -5,6 +5,7 @@ It knows how a home is laid out and how a worker is started, not what a run has 
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
 import signal
@@ -23,6 +24,8 @@ from pollcore.assembly import open_core
 ROOT: Final = Path(__file__).resolve().parents[2]
 PROGRAM: Final = (sys.executable, "-m", "pollconsole")
 LIMIT_S: Final = 60.0
+KILLED: Final = 0.35
+"""Share of kills among what is done to a worker; the others are stops."""
 READY: Final = "core running"
 """What a worker says on stderr once signals end it cleanly."""
 
@@ -51,11 +54,13 @@ def lay_out(home: Path, url: str) -> None:
     )
 
 
-async def hand_over(home: Path, specs: Mapping[str, SubmitSpec]) -> None:
-    """Submit every job; returns when all are durable."""
+async def hand_over(home: Path, specs: Mapping[str, SubmitSpec], wave: int = 0, pause_s: float = 0.0) -> None:
+    """Submit every job; returns when all are durable. *wave*: so many at once, then a pause."""
     async with open_core(home, kind="cli") as core:
-        for job, spec in specs.items():
+        for k, (job, spec) in enumerate(specs.items(), 1):
             assert (await core.actions.submit(spec)).operation.submitted.job_id == job
+            if wave and k % wave == 0:
+                await asyncio.sleep(pause_s)
 
 
 def specs(chance: random.Random, jobs: int, *, deadline_s: int, share: int = 1) -> dict[str, SubmitSpec]:
@@ -161,10 +166,10 @@ class Herd:
             for pid in [pid for pid, (at, _) in wake.items() if at <= now]:
                 wake.pop(pid)[1].send(signal.SIGCONT)
             worker = chance.choice(self.workers)
-            if chance.random() < 0.5:
+            if chance.random() < KILLED:
                 wake.pop(worker.process.pid, None)
                 self.kill(worker)
-            elif not worker.stopped:
+            elif not worker.stopped and READY in worker.said():
                 worker.send(signal.SIGSTOP)
                 self.stops += 1
                 wake[worker.process.pid] = (now + chance.uniform(0.5, longest_stop_s), worker)

@@ -16,15 +16,15 @@ from typing import Final
 
 LIMIT_S: Final = 30.0
 SLOW_S: Final = 1.2
-#: What goes wrong on the way, beside plain `wait`: three of ten answers.
-TROUBLE: Final = ("429", "429-plain", "503", "500", "slow", "slow-ok", "reset", "cut")
+#: What goes wrong on the way, beside plain `wait`: four of ten answers.
+TROUBLE: Final = ("429", "429-plain", "503", "500", "slow", "slow", "slow", "slow-ok", "reset", "cut")
 MAX_HEAD: Final = 100
 """Header lines of one request that are read."""
 
 
 def script(chance: random.Random, longest: int) -> list[str]:
     """Answers of one job: up to *longest* of waiting and trouble, then one end."""
-    steps = [chance.choice(TROUBLE) if chance.random() < 0.3 else "wait" for _ in range(chance.randint(1, longest))]
+    steps = [chance.choice(TROUBLE) if chance.random() < 0.4 else "wait" for _ in range(chance.randint(1, longest))]
     return [*steps, chance.choices(["ok", "failed", "unknown"], [8, 1, 1])[0]]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import signal
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.processes.herd import PROGRAM, Herd, Worker, hand_over, lay_out, shortened, specs, until
 from tests.processes.provider import CountingProvider, script
-from tests.processes.verdict import late_results, settled, wrong
+from tests.processes.verdict import counted, settled, wrong
 from tests.processes.worker import journal as choose_journal
 
 from pollcore.actions import SubmitSpec
@@ -20,6 +21,7 @@ from pollcore.ports import Filter
 
 WORKERS = 3
 JOBS = 50
+WAVE = 5
 DEADLINE_S = 60
 CHAOS_S = 9.0
 STOP_S = 4.0
@@ -45,16 +47,18 @@ async def test_killed_and_stopped_workers_never_send_more_than_the_budget_nor_un
     wanted = specs(chance, JOBS, deadline_s=DEADLINE_S)
     with CountingProvider({job: script(chance, 8) for job in wanted}) as provider:
         lay_out(home, provider.url)
-        await hand_over(home, wanted)
         command = PROGRAM if journal == "WAL" else shortened(journal=journal)
         with Herd(home, tmp_path, WORKERS, command) as herd:
             herd.wait_ready()
-            herd.chaos(chance, CHAOS_S, STOP_S)
+            chaos = asyncio.to_thread(herd.chaos, chance, CHAOS_S, STOP_S)
+            # jobs are handed over while the workers die, so that there is something in flight to the end
+            await asyncio.gather(chaos, hand_over(home, wanted, WAVE, WAVE * CHAOS_S / JOBS))
             assert await settled(home, SETTLE_S)
             codes = herd.end()
         async with open_core(home, kind="cli") as core:
             assert (await core.store.health()).journal_mode.upper() == journal
         assert await wrong(home, provider.seen, wanted) == []
+        assert await counted(home, EventName.ANSWER_LOST) >= 1
     assert set(codes) == {0}
     assert herd.kills >= 3
     assert herd.stops >= 3
@@ -86,7 +90,7 @@ async def test_a_worker_stopped_beyond_its_lease_changes_nothing_when_it_wakes(h
         after = await record(home)
         assert before == after == (Status.SUCCEEDED, 3, 0)
         assert provider.seen["job-1"] == 3
-        assert await late_results(home) == 1
+        assert await counted(home, EventName.LATE_RESULT) == 1
         assert await wrong(home, provider.seen, {"job-1": full(wanted["job-1"])}) == []
 
 

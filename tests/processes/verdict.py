@@ -110,7 +110,7 @@ async def _in_time(core: Core, o: Operation, lease_ms: int) -> list[str]:
     return [f"I26: {o.operation_id}: ended {late} ms after its deadline"] if late else []
 
 
-async def late_results(home: Path) -> int:
-    """How many answers of late owners were recorded as such."""
+async def counted(home: Path, name: EventName) -> int:
+    """How many events of that name were recorded."""
     async with open_core(home, kind="cli") as core:
-        return sum(event.event is EventName.LATE_RESULT for _, event in await core.store.events(limit=100_000))
+        return sum(event.event is name for _, event in await core.store.events(limit=100_000))

@@ -25,7 +25,7 @@ from pollcore.controller import Controller, exchange, prepare
 from pollcore.controller.shared import Shared
 from pollcore.decide import answer, charge, guidance, limits
 from pollcore.escalation import room
-from pollcore.facts import Escalate, FaultKind, Instant, Moment, Operation, StopReason, Verdict, Wait
+from pollcore.facts import Escalate, FaultKind, Instant, Moment, Operation, StopReason, Verdict, Wait, deadline_left
 from pollcore.grants import effects
 from pollcore.reading import guidance as read_guidance
 
@@ -417,7 +417,7 @@ def a_late_final_answer_is_dropped() -> Iterator[None]:
     real = decide.decide
 
     def dropped(operation: Operation, *args: Any, now: Moment, **named: Any) -> Any:
-        if decide.stop_of_limits(operation, now) is not None and operation.requests_left > 0:
+        if deadline_left(operation, now) <= 0:
             return decide.stop(operation, StopReason.DEADLINE_EXCEEDED)
         return real(operation, *args, now=now, **named)
 

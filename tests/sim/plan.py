@@ -17,6 +17,32 @@ _FATES: Final = {
 }  # fmt: skip
 
 
+STORE_FAULTS: Final = ("SQLITE_BUSY", "SQLITE_FULL", "SQLITE_IOERR_WRITE", "COMMIT", "COMMIT_LOST", "COMMIT_LOST_HARD")
+"""The n-th statement fails; COMMIT fails, is done but not answered, is done and cannot even be looked up."""
+PORTS: Final = ("before commit", "after commit", "answer", "keyring", "read")
+STOPS_AT_PORT_MS: Final = (1_000, 5_000, 40_000, 300_000)
+STOPS_MS: Final = (5_000, 40_000, 300_000)
+STEPS_MS: Final = (1_000, -1_000, 40_000, -40_000, 3_600_000, -3_600_000)
+NAPS_MS: Final = (10_000, 60_000, 900_000)
+
+FAULTS: Final = frozenset(
+    [f"store {kind}" for kind in STORE_FAULTS]
+    + [f"SIGKILL {port}" for port in (*PORTS, "at any time")]
+    + [f"SIGSTOP {ms // 1000} s {port}" for ms in STOPS_AT_PORT_MS for port in PORTS]
+    + [f"SIGSTOP {ms // 1000} s at any time" for ms in STOPS_MS]
+    + [f"wall step {ms // 1000:+d} s" for ms in STEPS_MS]
+    + [f"suspend {ms // 1000} s" for ms in NAPS_MS]
+    + [f"answer {kind}" for kind in (
+        "bad_guidance", "unavailable", "unavailable_guided", "limited", "limited_guided", "limited_date", "slow", "lost",
+        "reset", "connection_refused", "connect_timeout", "garbage", "mystery", "7", "True", "UNKNOWN", "paused", "contradiction",
+        "wrong_job", "empty_success", "missing", "gone", "denied", "forbidden", "odd_status",
+    )]
+    + ["SIGTERM", "reboot", "wall to 2000 and back", "origin down", "secret rotated", "keyring locked",
+       "contract file edited", "stale card decided", "the same card decided twice"]
+)  # fmt: skip
+"""Every fault that a world can meet: what is listed. What a run met is `World.covered`."""
+
+
 class Plan(msgspec.Struct):
     """The numbers of one world."""
 
@@ -50,10 +76,16 @@ class Plan(msgspec.Struct):
             fates = {"kill": 8, "stop": 8, "end": 3}
         ports = kind in ("processes", "all")
         names = [f"{v}-{o}" for v in contracts.VARIANTS for o in contracts.ORIGINS]
+        focus = chance.choice((None, None, "keyring", "keyring", "answer", "after commit", "before commit")) if ports else None
+        workers = chance.choice((1, 2, 2, 3))
+        providers = tuple(chance.sample(names, chance.choice((1, 1, 2))))
+        if focus == "keyring":
+            # one worker that stands still between its checks and its charge, often over a deadline
+            workers, providers = 1, (f"short-{chance.choice(sorted(contracts.ORIGINS))}",)
         return cls(
-            workers=chance.choice((1, 2, 2, 3)),
+            workers=workers,
             jobs=chance.randint(2, max(2, round(5 * scale))),
-            providers=tuple(chance.sample(names, chance.choice((1, 1, 2)))),
+            providers=providers,
             credentials=("key-a", "key-b", "spare"),
             operators=chance.choice((0, 1, 2, 2)),
             slots=chance.choice((1, 2, 4, 100)),
@@ -62,7 +94,7 @@ class Plan(msgspec.Struct):
             fates=fates,
             stop_at_port=chance.choice((0.0, 0.003, 0.01)) if ports else 0.0,
             kill_at_port=chance.choice((0.0, 0.002, 0.01)) if ports else 0.0,
-            focus=chance.choice((None, None, "keyring", "answer", "after commit", "before commit")) if ports else None,
+            focus=focus,
             store_fault=chance.choice((0.01, 0.05, 0.15)) if kind in ("store", "all") else 0.0,
             proof_of_death=chance.random() < 0.7,
         )
