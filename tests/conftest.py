@@ -17,6 +17,34 @@ from tests.support import guards, servers
 
 IN_CI = os.environ.get("CI", "").lower() in ("1", "true", "yes")
 PROMISES = frozenset((Path(__file__).parent / "promises.txt").read_text("utf-8").split())
+ROOT = Path(__file__).parent
+#: Real terminals, real processes, whole lives over HTTP: seconds each, so outside the fast loop.
+SLOW_PLACES = (
+    "actions/test_choices.py",
+    "actions/test_gate.py",
+    "adapters/store/test_failing.py",
+    "adapters/store/test_processes.py",
+    "adapters/test_keyring",
+    "adapters/test_transport_",
+    "cases/",
+    "console/cli/test_process.py",
+    "console/cli/test_real.py",
+    "console/cli/test_run.py",
+    "console/demo/",
+    "console/guard/test_pilot.py",
+    "console/guard/test_pty.py",
+    "console/screens/test_screen_app.py",
+    "console/screens/test_screen_card.py",
+    "console/screens/test_screen_core_thread.py",
+    "console/screens/test_screen_decisions.py",
+    "console/screens/test_screen_live.py",
+    "console/screens/test_screen_snapshots.py",
+    "console/screenshots/",
+    "console/themes/test_theme_screen",
+    "controller/",
+    "live/",
+    "processes/",
+)
 #: A test that forgets to name its home fails on this path; it never touches the developer's own data.
 NO_HOME = "/dev/null/a-test-must-name-its-home"
 
@@ -62,6 +90,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Refuse the run if a mark proves nothing: a rule that does not exist, or a server that nobody can start."""
     wrong = []
     for item in items:
+        if item.path.relative_to(ROOT).as_posix().startswith(SLOW_PLACES):
+            item.add_marker("slow")
         for mark in item.iter_markers("rule"):
             if not mark.args or not PROMISES.issuperset(mark.args):
                 wrong.append(f"{item.nodeid}: rule{mark.args}: not in tests/promises.txt")

@@ -21,9 +21,7 @@ from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
-from pollconsole import themes
 from pollconsole.core_thread import CoreThread
-from pollconsole.guarded import GuardedApp
 from pollconsole.mailbox import CoreRole
 from pollconsole.screens.base import ConsoleScreen
 from pollconsole.screens.card import CardScreen
@@ -32,6 +30,8 @@ from pollconsole.screens.live import LiveScreen
 from pollconsole.screens.queue import QueueScreen
 from pollconsole.screens.text import HelpScreen, MessagesScreen
 from pollconsole.state import State
+from pollconsole.theme_app import ThemedApp
+from pollconsole.theme_choice import Colours
 from pollcore.facts import Operator, PollconsoleError
 
 TICK_S: Final = 0.25
@@ -43,7 +43,7 @@ QUIT_S: Final = 3.0
 TITLE: Final = "pollconsole"
 
 
-class ConsoleApp(GuardedApp[int]):
+class ConsoleApp(ThemedApp):
     """The screens. The core's thread is given, and outlives a crash of the screens."""
 
     TITLE = TITLE
@@ -56,7 +56,7 @@ class ConsoleApp(GuardedApp[int]):
         Binding("A", "queue(True)", "approvals"),
         Binding("M", "messages", "messages"),
         Binding("question_mark", "help", "help"),
-        Binding("T", "next_theme", "theme"),
+        Binding("T", "themes", "themes"),
         Binding("q", "ask_quit", "quit"),
         Binding("Q", "confirm_quit", "quit now"),
         Binding("ctrl+l", "redraw", "draw anew"),
@@ -64,15 +64,17 @@ class ConsoleApp(GuardedApp[int]):
         Binding("ctrl+c", "ask_quit", "quit", priority=True),
     ]
 
-    def __init__(self, link: CoreThread, *, title: str = TITLE, home: Path | None = None) -> None:
-        super().__init__()
-        self.loaded_themes = themes.shipped()
-        for loaded in self.loaded_themes:
-            self.register_theme(loaded.theme)
-        chosen = next(each for each in self.loaded_themes if each.name == themes.DEFAULT)
-        self.state = State(link, chosen.palette, title=title, read_only=link.read_only)
-        self.theme = chosen.theme.name
-        self.home = home
+    def __init__(
+        self,
+        link: CoreThread,
+        *,
+        title: str = TITLE,
+        home: Path | None = None,
+        colours: Colours | None = None,
+    ) -> None:
+        super().__init__(home=home, colours=colours)
+        self.state = State(link, self.worn.palette, title=title, read_only=link.read_only)
+        self.say_theme_complaints()
         self.crashed: BaseException | None = None
         self.terminal_gone = False
         self._quit_asked = 0.0
@@ -185,15 +187,6 @@ class ConsoleApp(GuardedApp[int]):
         if not isinstance(self.screen, HelpScreen):
             self.push_screen(HelpScreen(self.state))
 
-    def action_next_theme(self) -> None:
-        names = [each.theme.name for each in self.loaded_themes]
-        after = self.loaded_themes[(names.index(self.theme) + 1) % len(names)]
-        self.state.palette = after.palette
-        self.theme = after.theme.name
-        self.screen.refresh(layout=True)
-        for widget in self.screen.query("*"):
-            widget.refresh()
-
     def action_redraw(self) -> None:
         self.refresh(layout=True)
         for widget in self.screen.query("*"):
@@ -232,7 +225,7 @@ class ConsoleApp(GuardedApp[int]):
         yield SystemCommand("Approvals", "Open the queue of approvals that wait", lambda: self.action_queue(True))
         yield SystemCommand("Messages", "What was said", self.action_messages)
         yield SystemCommand("Help", "Every key", self.action_help)
-        yield SystemCommand("Theme", "The next theme", self.action_next_theme)
+        yield SystemCommand("Themes", "See every theme, keep one", self.action_themes)
         yield SystemCommand("Quit", "Say what goes on; Q quits then", self.action_ask_quit)
 
     # --- crashes ------------------------------------------------------------------------------------------------------

@@ -344,6 +344,12 @@ class Store(Protocol):
         """
         ...
 
+    async def commit_each(self, now: Moment, writes: Sequence[Write]) -> tuple[str | None, ...]:
+        """One transaction in which each write stands for itself (E10): None where it was taken, whole; else why not.
+        A reason that begins with `moved`: the record changed, its version may not have. Not for lease owners.
+        """
+        ...
+
     async def submit(
         self,
         now: Moment,
@@ -369,6 +375,16 @@ class Store(Protocol):
         ...
 
     async def questions(self, operation_id: str | None = None, *, open_only: bool = True) -> Sequence[Escalation]: ...
+
+    async def asked(
+        self, cause: str | None = None, *, limit: int = 100_000
+    ) -> Sequence[tuple[Operation, Escalation]]:
+        """Open questions with their operations in one read, oldest first; *cause*: of this cause alone (E10)."""
+        ...
+
+    async def questions_by_id(self, escalation_ids: Sequence[str]) -> Mapping[str, Escalation]:
+        """Questions, open or decided, by their own id; unknown ones are absent."""
+        ...
 
     async def events(
         self, operation_id: str | None = None, *, after: int = 0, limit: int = 10_000
@@ -398,7 +414,15 @@ class Store(Protocol):
         """The newest stored answer with its envelope opened. Raises SealedUnreadable."""
         ...
 
+    async def last_answers(self, operation_ids: Sequence[str]) -> Mapping[str, Stored]:
+        """`last_answer` of many in one read; absent: there is none, or it cannot be opened now."""
+        ...
+
     async def actions(self, operation_id: str) -> Sequence[ActionRecord]: ...
+
+    async def actions_of(self, operation_ids: Sequence[str]) -> Mapping[str, Sequence[ActionRecord]]:
+        """`actions` of many in one read; absent: none."""
+        ...
 
     async def counts(self) -> Mapping[str, int]:
         """Operations by status, and `questions`."""

@@ -1,4 +1,4 @@
-"""What the other tests of this folder brought to light, each as small as it can be told."""
+"""What killed processes and failing statements brought to light, each as small as it can be told."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from tests.adapters.store.failing import error
 from tests.processes.herd import PROGRAM, environment, lay_out
 from tests.processes.provider import CountingProvider
-from tests.processes.scenario import Inline, Play
+from tests.processes.scenario import Inline, Play, spec
 
 from pollcore import assembly
 from pollcore.actions import SubmitSpec
@@ -39,7 +39,6 @@ async def until(core: Core, condition: Any, limit_s: float = LIMIT_S) -> Operati
 
 
 @pytest.mark.rule("S9", "O1")
-@pytest.mark.xfail(reason="P1: the drain ends after the first commit, before an answer on a moved record was decided anew")
 async def test_an_answer_to_a_record_that_moved_meanwhile_is_recorded_before_the_worker_ends(tmp_path: Path) -> None:
     with CountingProvider({"job-1": ["ok"]}) as provider:
         provider.hold_s["job-1"] = 0.8
@@ -75,7 +74,6 @@ class OnceBroken:
 
 
 @pytest.mark.rule("O4", "O6")
-@pytest.mark.xfail(reason="P2: one read error ends the watch for changes")
 async def test_a_read_error_does_not_end_the_watch_for_what_others_write(tmp_path: Path) -> None:
     with CountingProvider({"job-1": ["ok"]}) as provider:
         home = tmp_path / "home"
@@ -99,7 +97,6 @@ async def test_a_read_error_does_not_end_the_watch_for_what_others_write(tmp_pat
 
 
 @pytest.mark.rule("O6")
-@pytest.mark.xfail(reason="P3: what asks whether anything waits is not tried again")
 async def test_a_read_error_does_not_end_a_run_until_idle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(assembly, "ThreadedStore", Inline)
     lay_out(tmp_path / "home", "http://127.0.0.1:9")
@@ -114,7 +111,6 @@ async def test_a_read_error_does_not_end_a_run_until_idle(tmp_path: Path, monkey
 
 
 @pytest.mark.rule("O6")
-@pytest.mark.xfail(reason="P4: a look begins inside the transaction that an earlier one could not end")
 async def test_a_rollback_that_failed_does_not_block_the_next_look(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -123,6 +119,7 @@ async def test_a_rollback_that_failed_does_not_block_the_next_look(
     play = Play(tmp_path / "home")
     left = ["SQLITE_BUSY"]
     async with play.core() as core:
+        await core.actions.submit(spec("patient"))
         play.wrap(core, lambda n, sql: left.pop() if left and sql == "ROLLBACK" else None)
         await play.poll(core)
         play.unwrap(core)
@@ -131,7 +128,6 @@ async def test_a_rollback_that_failed_does_not_block_the_next_look(
 
 
 @pytest.mark.rule("O6", "A4")
-@pytest.mark.xfail(reason="P5: the key file is written in place")
 def test_a_start_that_was_killed_while_it_wrote_the_key_file_does_not_spoil_the_home(tmp_path: Path) -> None:
     """The file as a kill between its creation and its first byte leaves it; no public key was stored yet."""
     home = tmp_path / "home"

@@ -66,7 +66,9 @@ async def settled(home: Path, limit_s: float) -> bool:
             seen = await core.store.wait_for_change(seen, 0.5)
 
 
-async def wrong(home: Path, seen: Mapping[str, int], specs: Mapping[str, SubmitSpec], lease_ms: int = LEASE_MS) -> list[str]:
+async def wrong(
+    home: Path, seen: Mapping[str, int], specs: Mapping[str, SubmitSpec], lease_ms: int = LEASE_MS
+) -> list[str]:
     """Every promise that the home breaks, in words; empty: all of them hold. *seen*: requests by job id."""
     async with open_core(home, kind="cli") as core:
         found = [*await core.store.check(), *await core.store._read(lambda r: _tables(r.conn))]

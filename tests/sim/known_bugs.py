@@ -11,10 +11,15 @@ from contextlib import AbstractContextManager
 from typing import Any
 from unittest import mock
 
+import msgspec
+
+from pollcore import schedule
+from pollcore.adapters.store.claims import Claims
 from pollcore.adapters.store.leases import LeaseWatch
 from pollcore.controller import Controller
 from pollcore.controller.shared import Shared
-from pollcore.facts import Moment, StoreUnusable
+from pollcore.facts import Moment, Operation, StoreUnusable
+from pollcore.grants import asking, effects
 
 
 @contextlib.contextmanager
@@ -73,7 +78,40 @@ def lease_dead_by_a_stale_clock() -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def a_question_plans_anew_by_the_wall() -> Iterator[None]:
+    """F6 (T9): a question on a waiting operation works its plan out anew from the wall clock."""
+
+    def plan(op: Operation) -> tuple[object, ...]:
+        return op.status, op.next_poll_at, op.hold_until, op.deadline_at, op.deadline_boot, op.useful_until
+
+    def raised(operation: Operation, now: Moment, **changes: object) -> Operation:
+        before = schedule.reanchor(operation, now)
+        after = msgspec.structs.replace(before, **changes, version=operation.version + 1)
+        if before.due_boot is not None and plan(after) == plan(before):
+            return after
+        return msgspec.structs.replace(after, due_boot=schedule.due_boot(after, now))
+
+    with mock.patch.object(asking, "raised", raised), mock.patch.object(effects, "raised", raised):
+        yield
+
+
+@contextlib.contextmanager
+def useful_until_is_not_in_the_charge() -> Iterator[None]:
+    """F7 (B5, O7): the claim looks at the deadline alone."""
+    real = Claims._holds
+
+    def holds(self: Claims, claim: Any, fence: Any, charges: int) -> bool:
+        useful = claim.operation.useful_until
+        return real(self, claim, fence, charges) and (useful is None or useful > self._tx.now.wall)
+
+    with mock.patch.object(Claims, "_holds", holds):
+        yield
+
+
 KNOWN: tuple[Callable[[], AbstractContextManager[None]], ...] = (
     shared_waits_lost_with_a_turn,
     lease_dead_by_a_stale_clock,
+    a_question_plans_anew_by_the_wall,
+    useful_until_is_not_in_the_charge,
 )

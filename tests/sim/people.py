@@ -107,7 +107,7 @@ class Crowd:
     def _spec(self, chance: random.Random, number: int) -> SubmitSpec:
         now = self._world.now()
         provider = chance.choice(self._world.plan.providers)
-        useful = Instant(now.wall + chance.choice((30_000, 90_000))) if chance.random() < 0.15 else None
+        useful = Instant(now.wall + chance.choice((15_000, 30_000, 60_000, 90_000))) if chance.random() < 0.25 else None
         return SubmitSpec(
             provider=provider,
             job_id=f"job-{number if chance.random() < 0.9 else 0}",

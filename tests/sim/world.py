@@ -39,8 +39,6 @@ SETTLE_MS: Final = 150_000
 """After its deadline, so long may an operation still be on its way to a stop: an answer in flight, a lease's span."""
 CALM_STEP_S: Final = 5.0
 MAX_CALM_MS: Final = 3_600_000
-FOCUS: Final = 0.1
-"""At the port of its focus a world strikes in one of ten calls."""
 KEPT_TRACE: Final = 100_000
 
 
@@ -248,12 +246,13 @@ class World:
         if not self.chaos:
             return False
         draw = self.chance.random()
-        if where == self.plan.focus and draw < FOCUS:
-            draw = 0.0 if draw < FOCUS * (0.9 if where == "keyring" else 0.5) else 1.0
-        if draw < self.plan.stop_at_port:
+        stop, kill = self.plan.stop_at_port, self.plan.kill_at_port
+        if where == self.plan.focus:
+            stop, kill = (0.08, 0.01) if where == "keyring" else (0.05, 0.05)
+        if draw < stop:
             self.stop(process, self.chance.choice(STOPS_AT_PORT_MS), where)
             return True
-        if draw > 1.0 - self.plan.kill_at_port:
+        if draw > 1.0 - kill:
             self.cover(f"SIGKILL {where}")
             self.kill(process)
         return False

@@ -23,7 +23,7 @@ _KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
             ("E / A", "open the queue of decisions / of approvals"),
             ("M", "messages"),
             ("?", "this help"),
-            ("T", "next theme"),
+            ("T", "themes: see each, keep one"),
             ("ctrl+p", "the palette of commands"),
             ("ctrl+l", "draw the screen anew"),
             ("q then Q", "quit; says what goes on"),

@@ -1,14 +1,18 @@
 """The facts beside the record that a card's choices depend on.
 
-Job: ask store, keyring and contract files, once, for one operation. Must not know: which choice follows from what.
-Source: spec E2, E7, S2, S8, T8, K5; whatever cannot be found out offers nothing more.
+Job: ask store, keyring and contract files for one operation or for thousands: what operations share (cool-downs, refused
+secrets, keyring, contract files) is asked once, what is their own in one read. Must not know: which choice follows from
+what.
+Source: spec E2, E7, E10, S2, S8, T8, K5; whatever cannot be found out offers nothing more.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
+
+import msgspec
 
 from pollcore import reading
 from pollcore.actions.desk import Desk
@@ -16,54 +20,187 @@ from pollcore.contract import Contract, normalise_origin, requests
 from pollcore.escalation import ChangedContract, Circumstances
 from pollcore.facts import (
     ActionKind,
+    ActionRecord,
     ContractError,
     CredentialUnavailable,
     Instant,
     Moment,
     Operation,
     Refused,
-    SealedUnreadable,
+    StopDetail,
     StopReason,
     Verdict,
 )
-from pollcore.ports import Cooldown, Denial, Turn
+from pollcore.ports import Cooldown, CredentialInfo, Denial, Stored, Turn
 
 READER: Final = "desk"
 """Owner name of turns that only look."""
+_MACHINE_WIDE: Final = frozenset({StopDetail.KEYRING_LOCKED, StopDetail.KEYRING_TIMEOUT, StopDetail.KEYRING_ABSENT})
+"""What one credential's trouble says of all others."""
+
+
+class _Keyring(msgspec.Struct, frozen=True):
+    """Does the keyring read a credential, why not, and did the secret change since it was refused."""
+
+    reads: bool
+    problem: str | None = None
+    rotated: bool = False
+
+
+class _Change(msgspec.Struct, frozen=True):
+    """The contract file of today beside the snapshot in force; the same for all operations under that snapshot."""
+
+    today: Contract
+    diff: str
+    origins_added: tuple[str, ...]
+
+
+class Gathered(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that was asked, once; `of` tells what it means for one of the operations."""
+
+    now: Moment
+    contracts: Mapping[str, Contract]
+    """By digest, as the operations were submitted under them."""
+    unreadable: Mapping[str, str]
+    """Digest -> why the contract in force cannot be read; its operations have no choices."""
+    changes: Mapping[tuple[str, str], _Change]
+    """By provider and digest in force."""
+    cooldowns: Sequence[Cooldown]
+    keyring: Mapping[str, _Keyring]
+    known: Sequence[CredentialInfo]
+    actions: Mapping[str, Sequence[ActionRecord]]
+    answers: Mapping[str, Stored]
+    near: dict[tuple[str, str | None], str | None]
+    """Nearest known states, found once for each contract and unknown state."""
+
+    def of(self, operation: Operation) -> Circumstances:
+        """What is known beside the record of *operation*. Raises KeyError: its contract is among `unreadable`."""
+        contract = self.contracts[operation.contract_digest]
+        sent = [a for a in self.actions.get(operation.operation_id, ()) if a.kind is ActionKind.CANCEL]
+        none = _Keyring(True) if operation.credential is None else _Keyring(False)
+        keyring = self.keyring.get(operation.credential or "", none)
+        can_resubmit = contract.policy.can_resubmit
+        fingerprint = requests.fingerprint(contract, operation.submitted) if can_resubmit else None
+        return Circumstances(
+            changed_contract=self._changed(operation),
+            other_credentials=self._others(contract, operation),
+            secret_rotated=keyring.rotated,
+            keyring_reads=keyring.reads,
+            keyring_problem=keyring.problem,
+            unvalidated_result=operation.result is not None and not operation.result.validated,
+            resubmit_possible=can_resubmit,
+            fingerprint_matches=fingerprint is not None and fingerprint == operation.submitted.request_fingerprint,
+            resubmit_limits=contract.policy.default,
+            cooldown_until=_cooldown(operation, self.cooldowns, self.now),
+            cancel_sent_at=sent[-1].at if sent else None,
+            cancel_outcome=sent[-1].outcome.value if sent else None,
+            console_url=requests.console_url(contract, operation.submitted),
+            near_match=self._near_match(contract, operation),
+            allow_http=contract.allow_http,
+        )
+
+    def _others(self, contract: Contract, operation: Operation) -> tuple[str, ...]:
+        names = [c for c in self.known if c.name != operation.credential]
+        if not names:
+            return ()
+        origin = _origin(contract, operation)
+        return tuple(c.name for c in names if origin is not None and origin in c.origins)
+
+    def _changed(self, operation: Operation) -> ChangedContract | None:
+        """S8: the contract file of today, with what it makes of the last answer."""
+        change = self.changes.get((operation.submitted.provider, operation.contract_digest))
+        if change is None:
+            return None
+        last = self.answers.get(operation.operation_id)
+        reads_as = None
+        if last is not None and last.envelope:
+            reads_as = reading.reread(change.today, operation, last.envelope, self.now)
+        return ChangedContract(
+            digest=change.today.digest,
+            diff=change.diff,
+            knows_state=reads_as is not None and reads_as.verdict not in (Verdict.UNKNOWN, Verdict.INTEGRATION),
+            has_stored_answer=reads_as is not None,
+            reads_as=reads_as,
+            origins_added=change.origins_added,
+        )
+
+    def _near_match(self, contract: Contract, operation: Operation) -> str | None:
+        """S2: the nearest state that the contract knows, for the card of an unknown one."""
+        if operation.stop_reason is not StopReason.UNKNOWN_STATE:
+            return None
+        last = self.answers.get(operation.operation_id)
+        if last is None or not last.envelope:
+            return None
+        key = (operation.contract_digest, operation.last_known_state)
+        if key not in self.near:
+            self.near[key] = reading.reread(contract, operation, last.envelope, self.now).near_match
+        return self.near[key]
+
+
+async def gather(desk: Desk, operations: Iterable[Operation], now: Moment) -> Gathered:
+    """Ask everything that the choices of *operations* depend on: a fixed number of reads, however many they are."""
+    listed = tuple(operations)
+    contracts, unreadable = await _contracts(desk, {op.contract_digest for op in listed})
+    changes = await _changes(desk, listed, contracts)
+    # a turn that writes and claims nothing tells what is in force
+    held = await desk.store.turn(Turn(now=now, owner=READER))
+    ids = [op.operation_id for op in listed]
+    answered = [
+        op.operation_id
+        for op in listed
+        if op.stop_reason is StopReason.UNKNOWN_STATE or (op.submitted.provider, op.contract_digest) in changes
+    ]
+    return Gathered(
+        now=now,
+        contracts=contracts,
+        unreadable=unreadable,
+        changes=changes,
+        cooldowns=held.cooldowns,
+        keyring=await _keyring(desk, sorted({op.credential for op in listed if op.credential}), held.denials),
+        known=tuple(await desk.credentials().known()),
+        actions=await desk.store.actions_of(ids),
+        answers=await desk.store.last_answers(answered) if answered else {},
+        near={},
+    )
 
 
 async def circumstances(desk: Desk, contract: Contract, operation: Operation, now: Moment) -> Circumstances:
-    """Everything beside the record that choices depend on; whatever cannot be found out offers nothing more."""
-    changed = await changed_contract(desk, operation, now)
-    actions = await desk.store.actions(operation.operation_id)
-    sent = [a for a in actions if a.kind is ActionKind.CANCEL]
-    # a turn that writes and claims nothing tells what is in force
-    shared = await desk.store.turn(Turn(now=now, owner=READER))
-    reads, problem, rotated = await _keyring(desk, operation, shared.denials)
-    origin = _origin(contract, operation)
-    others = tuple(
-        c.name
-        for c in await desk.credentials().known()
-        if c.name != operation.credential and origin is not None and origin in c.origins
-    )
-    fingerprint = requests.fingerprint(contract, operation.submitted)
-    return Circumstances(
-        changed_contract=changed,
-        other_credentials=others,
-        secret_rotated=rotated,
-        keyring_reads=reads,
-        keyring_problem=problem,
-        unvalidated_result=operation.result is not None and not operation.result.validated,
-        resubmit_possible=contract.policy.can_resubmit,
-        fingerprint_matches=fingerprint is not None and fingerprint == operation.submitted.request_fingerprint,
-        resubmit_limits=contract.policy.default,
-        cooldown_until=_cooldown(operation, shared.cooldowns, now),
-        cancel_sent_at=sent[-1].at if sent else None,
-        cancel_outcome=sent[-1].outcome.value if sent else None,
-        console_url=requests.console_url(contract, operation.submitted),
-        near_match=await _near_match(desk, contract, operation, now),
-        allow_http=contract.allow_http,
-    )
+    """Everything beside one record that choices depend on. *contract*: the one in force."""
+    found = await gather(desk, (operation,), now)
+    return msgspec.structs.replace(found, contracts={operation.contract_digest: contract}).of(operation)
+
+
+async def _contracts(desk: Desk, digests: Iterable[str]) -> tuple[dict[str, Contract], dict[str, str]]:
+    found, unreadable = {}, {}
+    for digest in sorted(digests):
+        try:
+            found[digest] = await desk.snapshots.of(digest)
+        except ContractError as error:
+            unreadable[digest] = str(error)
+    return found, unreadable
+
+
+async def _changes(
+    desk: Desk, operations: Iterable[Operation], contracts: Mapping[str, Contract]
+) -> dict[tuple[str, str], _Change]:
+    """Where the file of today differs from what is in force: each file is read once, each difference made once."""
+    today: dict[str, Contract | None] = {}
+    found = {}
+    for provider, digest in sorted({(op.submitted.provider, op.contract_digest) for op in operations}):
+        if provider not in today:
+            try:
+                today[provider] = desk.contracts.find(provider)
+            except Refused:
+                today[provider] = None
+        file = today[provider]
+        if file is None or file.digest == digest or digest not in contracts:
+            continue
+        before = await desk.store.snapshot(digest)
+        if before is None:
+            continue
+        added = tuple(sorted(set(file.origins) - set(contracts[digest].origins)))
+        found[provider, digest] = _Change(file, text_difference(before.text, file.snapshot.text), added)
+    return found
 
 
 def _cooldown(operation: Operation, cooldowns: Sequence[Cooldown], now: Moment) -> Instant | None:
@@ -73,19 +210,6 @@ def _cooldown(operation: Operation, cooldowns: Sequence[Cooldown], now: Moment) 
     return Instant(now.wall + max(ends)) if ends and max(ends) > 0 else None
 
 
-async def _near_match(desk: Desk, contract: Contract, operation: Operation, now: Moment) -> str | None:
-    """S2: the nearest state that the contract knows, for the card of an unknown one."""
-    if operation.stop_reason is not StopReason.UNKNOWN_STATE:
-        return None
-    try:
-        last = await desk.store.last_answer(operation.operation_id)
-    except SealedUnreadable:
-        return None
-    if last is None or not last.envelope:
-        return None
-    return reading.reread(contract, operation, last.envelope, now).near_match
-
-
 def _origin(contract: Contract, operation: Operation) -> str | None:
     try:
         return normalise_origin(requests.status_request(contract, operation, operation.credential).url)
@@ -93,40 +217,24 @@ def _origin(contract: Contract, operation: Operation) -> str | None:
         return None
 
 
-async def _keyring(desk: Desk, operation: Operation, denials: Sequence[Denial]) -> tuple[bool, str | None, bool]:
-    """Does the keyring read, why not, and did the secret change since it was refused."""
-    if operation.credential is None:
-        return True, None, False
-    try:
-        now = await desk.credentials().digest(operation.credential)
-    except CredentialUnavailable as error:
-        return False, str(error), False
-    refused = [d for d in denials if d.credential == operation.credential]
-    return True, None, bool(refused) and all(d.digest != now for d in refused)
-
-
-async def changed_contract(desk: Desk, operation: Operation, now: Moment) -> ChangedContract | None:
-    """S8: the contract file of today, when it differs from the snapshot; with what it makes of the last answer."""
-    try:
-        today = desk.contracts.find(operation.submitted.provider)
-        before = await desk.store.snapshot(operation.contract_digest)
-    except (ContractError, Refused):
-        return None
-    if before is None or today.digest == operation.contract_digest:
-        return None
-    try:
-        last = await desk.store.last_answer(operation.operation_id)
-    except SealedUnreadable:
-        last = None
-    reads_as = reading.reread(today, operation, last.envelope, now) if last is not None and last.envelope else None
-    return ChangedContract(
-        digest=today.digest,
-        diff=text_difference(before.text, today.snapshot.text),
-        knows_state=reads_as is not None and reads_as.verdict not in (Verdict.UNKNOWN, Verdict.INTEGRATION),
-        has_stored_answer=reads_as is not None,
-        reads_as=reads_as,
-        origins_added=tuple(sorted(set(today.origins) - set((await desk.contract(operation)).origins))),
-    )
+async def _keyring(desk: Desk, names: Sequence[str], denials: Sequence[Denial]) -> dict[str, _Keyring]:
+    """Each credential once; a keyring that is locked, absent or silent is asked once for all."""
+    found: dict[str, _Keyring] = {}
+    closed: _Keyring | None = None
+    for name in names:
+        if closed is not None:
+            found[name] = closed
+            continue
+        try:
+            now = await desk.credentials().digest(name)
+        except CredentialUnavailable as error:
+            found[name] = _Keyring(False, str(error))
+            if error.detail in _MACHINE_WIDE:
+                closed = found[name]
+            continue
+        refused = [d for d in denials if d.credential == name]
+        found[name] = _Keyring(True, None, bool(refused) and all(d.digest != now for d in refused))
+    return found
 
 
 def text_difference(before: str, after: str) -> str:

@@ -11,9 +11,9 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeVar
 
-from pollcore.adapters.store import check, opening
+from pollcore.adapters.store import bulk, check, opening
 from pollcore.adapters.store.look import Outcome
-from pollcore.adapters.store.reads import Reads
+from pollcore.adapters.store.reads import MAX_ROWS, Reads
 from pollcore.adapters.store.turns import SqliteTurns
 from pollcore.facts import ActionRecord, AuditEvent, Escalation, Instant, Intent, Moment, Operation, Snapshot
 from pollcore.ports import AuditLink, Denial, Filter, Pause, Stored, Turn, Worker, Write
@@ -53,6 +53,10 @@ class StoreFace:
     ) -> tuple[int, ...]:
         """All or nothing; raises Stale. *check* runs on the writer's thread, inside the transaction."""
         return await self._write(lambda s: s.commit(now, writes, check))
+
+    async def commit_each(self, now: Moment, writes: Sequence[Write]) -> tuple[str | None, ...]:
+        """One transaction, each write for itself: None where it was taken, else why it was not."""
+        return await self._write(lambda s: s.commit_each(now, writes))
 
     async def submit(
         self,
@@ -102,6 +106,16 @@ class StoreFace:
         """Questions, oldest first."""
         return await self._read(lambda r: r.questions(operation_id, open_only=open_only))
 
+    async def asked(
+        self, cause: str | None = None, *, limit: int = MAX_ROWS
+    ) -> Sequence[tuple[Operation, Escalation]]:
+        """Open questions with their operations, oldest first."""
+        return await self._read(lambda r: bulk.asked(r, cause, limit))
+
+    async def questions_by_id(self, escalation_ids: Sequence[str]) -> Mapping[str, Escalation]:
+        """Questions, open or decided, by their own id."""
+        return await self._read(lambda r: bulk.questions_by_id(r, escalation_ids))
+
     async def events(
         self, operation_id: str | None = None, *, after: int = 0, limit: int = 10_000
     ) -> Sequence[tuple[int, AuditEvent]]:
@@ -115,6 +129,10 @@ class StoreFace:
     async def last_answer(self, operation_id: str) -> Stored | None:
         """The newest answer with its envelope; raises SealedUnreadable."""
         return await self._read(lambda r: r.last_answer(operation_id))
+
+    async def last_answers(self, operation_ids: Sequence[str]) -> Mapping[str, Stored]:
+        """The newest answer of each with its envelope; absent: none, or it cannot be opened."""
+        return await self._read(lambda r: bulk.last_answers(r, operation_ids))
 
     async def denials(self) -> Sequence[Denial]:
         """All refused secrets that are remembered (H3)."""
@@ -131,6 +149,10 @@ class StoreFace:
     async def actions(self, operation_id: str) -> Sequence[ActionRecord]:
         """Cancels, fetches and resubmits."""
         return await self._read(lambda r: r.actions(operation_id))
+
+    async def actions_of(self, operation_ids: Sequence[str]) -> Mapping[str, Sequence[ActionRecord]]:
+        """Cancels, fetches and resubmits of each; absent: none."""
+        return await self._read(lambda r: bulk.actions_of(r, operation_ids))
 
     async def counts(self) -> Mapping[str, int]:
         """Operations by status, and `questions`."""

@@ -5,6 +5,8 @@ Job: spare a look-up for each poll. Must not know: anything that a write may cha
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from pollcore.adapters.store.rows import UNREADABLE, Columns
@@ -54,12 +56,29 @@ class Known:
             row = self._conn.execute(
                 "SELECT submitted, status_url, idempotency_key FROM submission WHERE op=?", (op,)
             ).fetchone()
-            found = self._columns.submitted(*row)
-            if len(self._submitted) >= MAX_KEPT:
-                self._submitted.clear()
-            # what could not be opened is asked again: the reading key may come later
-            if UNREADABLE not in (found.status_url, found.idempotency_key):
-                self._submitted[op] = found
+            found = self._keep_submitted(op, row)
+        return found
+
+    def load_submitted(self, ops: Iterable[int]) -> None:
+        """Read what was handed over with many operations in one statement; those that are known are left out."""
+        wanted = [op for op in ops if op not in self._submitted]
+        if not wanted:
+            return
+        found = self._conn.execute(
+            "SELECT s.op, s.submitted, s.status_url, s.idempotency_key FROM json_each(?) j "
+            "CROSS JOIN submission s ON s.op=j.value",
+            (json.dumps(wanted),),
+        )
+        for op, *row in found.fetchall():
+            self._keep_submitted(op, row)
+
+    def _keep_submitted(self, op: int, row: Sequence[Any]) -> Submitted:
+        found = self._columns.submitted(*row)
+        if len(self._submitted) >= MAX_KEPT:
+            self._submitted.clear()
+        # what could not be opened is asked again: the reading key may come later
+        if UNREADABLE not in (found.status_url, found.idempotency_key):
+            self._submitted[op] = found
         return found
 
     def name(self, number: int) -> str:

@@ -30,10 +30,15 @@ from pollcore.ports import AuditLink, Denial, Filter, Sealer, Stored, Worker
 
 MAX_ROWS: Final = 100_000
 """No list is longer, whatever is asked for."""
-_QUESTION: Final = [
+QUESTION: Final = [
     "escalation_id",
     *(f for f in Escalation.__struct_fields__ if f not in ("escalation_id", "operation_id")),
 ]
+ANSWER: Final = (
+    "o.n, o.answered_at, o.http_code, o.fault, o.state, o.verdict, o.decision, o.envelope, b.body, o.draw"
+)
+ANSWERED: Final = "JOIN observation o ON o.intent=i.id LEFT JOIN last_body b ON b.op=i.operation AND b.n=i.n"
+ACTION: Final = "action_id, kind, outcome, at, answered_at, http_code, detail, grant_id"
 _EVENTS: Final = ", ".join(f"e.{c}" for c in event_rows.EVENT_COLUMNS)
 # From the newest event of the operation backwards: there is no index by operation (schema.py says why).
 _STORY: Final = f"""
@@ -114,12 +119,12 @@ class Reads:
         if open_only:
             where.append("e.decided_at IS NULL")
         found = self.conn.execute(
-            f"SELECT o.id, {', '.join('e.' + c for c in _QUESTION)} "
+            f"SELECT o.id, {', '.join('e.' + c for c in QUESTION)} "
             "FROM escalation e JOIN operation o ON o.op=e.operation "
             f"WHERE {' AND '.join(where)} ORDER BY e.asked_at, e.rowid LIMIT {MAX_ROWS}",
             values,
         ).fetchall()
-        return tuple(_question(row) for row in found)
+        return tuple(question_record(row) for row in found)
 
     def events(
         self, operation_id: str | None = None, *, after: int = 0, limit: int = 10_000
@@ -154,14 +159,16 @@ class Reads:
         if op is None:
             return None
         row = self.conn.execute(
-            "SELECT o.n, o.answered_at, o.http_code, o.fault, o.state, o.verdict, o.decision, o.envelope, b.body, "
-            "o.draw "
-            "FROM intent i JOIN observation o ON o.intent=i.id LEFT JOIN last_body b ON b.op=i.operation AND b.n=i.n "
+            f"SELECT {ANSWER} FROM intent i {ANSWERED} "
             "WHERE i.operation=? AND o.http_code IS NOT NULL ORDER BY i.n DESC LIMIT 1",
             (op,),
         ).fetchone()
         if row is None:
             return None
+        return self.stored(operation_id, row)
+
+    def stored(self, operation_id: str, row: tuple[Any, ...]) -> Stored:
+        """An answer from a row in the order of ANSWER. Raises SealedUnreadable."""
         unseal = self.columns.sealer.open
         return Stored(
             operation_id=operation_id,
@@ -201,24 +208,10 @@ class Reads:
     def actions(self, operation_id: str) -> tuple[ActionRecord, ...]:
         """Cancels, fetches and resubmits of one operation, oldest first."""
         found = self.conn.execute(
-            "SELECT action_id, kind, outcome, at, answered_at, http_code, detail, grant_id FROM action "
-            "WHERE operation=? ORDER BY rowid",
+            f"SELECT {ACTION} FROM action WHERE operation=? ORDER BY rowid",
             (self.known.op(operation_id),),
         ).fetchall()
-        return tuple(
-            ActionRecord(
-                action_id=a,
-                operation_id=operation_id,
-                kind=ActionKind(k),
-                outcome=ActionOutcome(o),
-                at=at,
-                answered_at=answered,
-                http_code=code,
-                detail=d,
-                grant_id=g,
-            )
-            for a, k, o, at, answered, code, d, g in found
-        )
+        return tuple(action_record(operation_id, row) for row in found)
 
     def counts(self) -> Mapping[str, int]:
         """Operations by status, and open `questions`."""
@@ -253,7 +246,24 @@ class Reads:
         )
 
 
-def _question(row: tuple[Any, ...]) -> Escalation:
-    fields = dict(zip(_QUESTION, row[1:], strict=True))
+def question_record(row: tuple[Any, ...]) -> Escalation:
+    """A question from a row of its operation's id and the columns of QUESTION."""
+    fields = dict(zip(QUESTION, row[1:], strict=True))
     fields["reason"] = StopReason(fields["reason"])
     return Escalation(operation_id=row[0], **fields)
+
+
+def action_record(operation_id: str, row: tuple[Any, ...]) -> ActionRecord:
+    """An action from a row of the columns of ACTION."""
+    action_id, kind, outcome, at, answered_at, http_code, detail, grant_id = row
+    return ActionRecord(
+        action_id=action_id,
+        operation_id=operation_id,
+        kind=ActionKind(kind),
+        outcome=ActionOutcome(outcome),
+        at=at,
+        answered_at=answered_at,
+        http_code=http_code,
+        detail=detail,
+        grant_id=grant_id,
+    )

@@ -184,6 +184,27 @@ class SqliteTurns:
             check()
         return tuple(changes)
 
+    def commit_each(self, now: Moment, writes: Sequence[Write]) -> tuple[str | None, ...]:
+        """One transaction, each write for itself: None where it was taken, else why it was not (E10).
+
+        No lease is ended. `moved` begins the reason where only a poll came between: read again, decide again.
+        """
+
+        def work(tx: Transaction) -> tuple[str | None, ...]:
+            if tx.boot_id != now.boot_id:
+                shared.anchor(tx)
+            batch = self._batch(tx, writes)
+            found = []
+            for write in writes:
+                why = batch.refusal(write) or batch.question_in_the_way(write)
+                if why is None:
+                    batch.take(write, release=False, supersede=False)
+                found.append(why)
+            batch.flush()
+            return tuple(found)
+
+        return self.writer.run(now, "recording decisions", work)
+
     def _batch(self, tx: Transaction, writes: Sequence[Write]) -> Batch:
         held = fences.load(self.conn, self.known, ids(writes))
         return Batch(tx, self.reads.columns, self.known, held, writes)

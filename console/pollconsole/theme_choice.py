@@ -1,0 +1,104 @@
+"""Which theme: what the terminal can show, what the operator chose last, and where that is kept.
+
+Job: environment and HOME/ui.json -> the name of a theme. Must not know: what a theme holds, widgets.
+A file that cannot be read is as good as none: what the screen remembers is never worth a failure.
+
+Source: no-color.org (a value that is not empty); terminfo, capability `colors`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from enum import Enum
+from pathlib import Path
+from typing import Any, Final
+
+from pollconsole.themes import DEFAULT
+
+FILE: Final = "ui.json"
+"""In the home: what the screen remembers."""
+KEY: Final = "theme"
+MAX_BYTES: Final = 64 * 1024
+FULL_COLOUR: Final = ("truecolor", "24bit")
+MANY: Final = 256
+FEW: Final = 8
+
+
+class Colours(Enum):
+    """What the terminal shows. `NONE`: weight, underline and reverse alone."""
+
+    NONE = "none"
+    SIXTEEN = "sixteen"
+    FULL = "full"
+
+
+def colours_of(environ: Mapping[str, str]) -> Colours:
+    """What the terminal of *environ* can show and its operator wants to see."""
+    if environ.get("NO_COLOR"):
+        return Colours.NONE
+    if environ.get("COLORTERM", "").lower() in FULL_COLOUR:
+        return Colours.FULL
+    term = environ.get("TERM", "")
+    count = _terminfo_colours(term)
+    if count is None:
+        return Colours.FULL if not term or "256color" in term else Colours.SIXTEEN
+    return Colours.FULL if count >= MANY else Colours.SIXTEEN if count >= FEW else Colours.NONE
+
+
+def _terminfo_colours(term: str) -> int | None:
+    """How many colours terminfo gives *term*; None: it is not listed, or this machine has no terminfo."""
+    if term in ("", "unknown"):
+        return None
+    try:
+        import curses
+
+        curses.setupterm(term, 1)
+        return max(0, curses.tigetnum("colors"))
+    except Exception:
+        return None
+
+
+def fallback(colours: Colours) -> str:
+    """The theme for a terminal whose operator chose none."""
+    return {Colours.NONE: "monochrome", Colours.SIXTEEN: "terminal", Colours.FULL: DEFAULT}[colours]
+
+
+def remembered(home: Path | None) -> str | None:
+    """The theme that was chosen last; None when none was, or the file says nothing that can be understood."""
+    name = _read(home).get(KEY)
+    return name if isinstance(name, str) else None
+
+
+def remember(home: Path | None, name: str) -> bool:
+    """Keep *name* for the next start, and whatever else the file holds; False where that cannot be written."""
+    if home is None:
+        return False
+    kept = {**_read(home), KEY: name}
+    temporary = ""
+    try:
+        with tempfile.NamedTemporaryFile("w", dir=home, prefix=f".{FILE}.", encoding="utf-8", delete=False) as file:
+            temporary = file.name  # made with mode 0600
+            json.dump(kept, file, indent=1)
+        os.replace(temporary, home / FILE)  # noqa: PTH105
+    except OSError:
+        with contextlib.suppress(OSError):
+            Path(temporary).unlink()
+        return False
+    return True
+
+
+def _read(home: Path | None) -> dict[str, Any]:
+    if home is None:
+        return {}
+    try:
+        path = home / FILE
+        if not path.is_file() or path.stat().st_size > MAX_BYTES:
+            return {}
+        found = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
