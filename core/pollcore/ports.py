@@ -376,9 +376,7 @@ class Store(Protocol):
 
     async def questions(self, operation_id: str | None = None, *, open_only: bool = True) -> Sequence[Escalation]: ...
 
-    async def asked(
-        self, cause: str | None = None, *, limit: int = 100_000
-    ) -> Sequence[tuple[Operation, Escalation]]:
+    async def asked(self, cause: str | None = None, *, limit: int = 100_000) -> Sequence[tuple[Operation, Escalation]]:
         """Open questions with their operations in one read, oldest first; *cause*: of this cause alone (E10)."""
         ...
 

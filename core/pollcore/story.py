@@ -179,6 +179,12 @@ def _plain(words: str) -> Callable[[AuditEvent], list[str | None]]:
     return tell
 
 
+def _paused(event: AuditEvent) -> list[str | None]:
+    """The pause of a provider; its text names provider and account."""
+    until = f" until {time_words(event.next_poll_at, event.at)}" if event.next_poll_at is not None else ""
+    return [f"paused {event.text or 'a provider'}{until}{_by(event)}"]
+
+
 def _held(event: AuditEvent) -> list[str | None]:
     until = f" until {time_words(event.next_poll_at, event.at)}" if event.next_poll_at is not None else ""
     return [f"held{until}{_by(event)}", _quoted(event)]
@@ -225,7 +231,7 @@ _TELLERS: Final[dict[EventName, Callable[[AuditEvent], list[str | None]]]] = {
     EventName.CLOSED: _closed,
     EventName.HELD: _held,
     EventName.HOLD_ENDED: _hold_ended,
-    EventName.PAUSED: _plain("paused"),
+    EventName.PAUSED: _paused,
     EventName.CANCEL_SENT: _answered("cancel sent to the provider"),
     EventName.CANCEL_ANSWERED: _answered("cancel answered, which does not mean cancelled"),
     EventName.RESUBMITTED: _answered("resubmitted as a new operation"),

@@ -72,7 +72,7 @@ def operation_view(
         "expected_states": list(given.expected_states),
         "caller": given.caller,
         "next_poll_at": _time(op.next_poll_at),
-        "delay_source": op.delay_source.value if op.delay_source else None,
+        "delay_source": op.delay_source.value if op.delay_source and op.next_poll_at is not None else None,
         "hold_until": _time(op.hold_until),
         "stop_reason": op.stop_reason.value if op.stop_reason else None,
         "stop_detail": op.stop_detail.value if op.stop_detail else None,

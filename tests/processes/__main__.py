@@ -1,7 +1,7 @@
 """The long version of test_killed: round after round of real workers, killed and stopped at random.
 
-Run: python -m tests.processes --minutes 10 --seed 1. Each round has a seed of its own, printed before it; `--seed N --rounds 1`
-repeats one. It ends with 1 and keeps the home at the first promise that is broken.
+Run: python -m tests.processes --minutes 10 --seed 1. Each round has a seed of its own, printed before it;
+`--seed N --rounds 1` repeats one. It ends with 1 and keeps the home at the first promise that is broken.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
-from tests.processes.herd import PROGRAM, Herd, hand_over, lay_out, shortened, specs
-from tests.processes.provider import CountingProvider, script
-from tests.processes.verdict import counted, settled, wrong
 
 from pollcore.adapters.store import opening
 from pollcore.facts import EventName
+from tests.processes.herd import PROGRAM, Herd, hand_over, lay_out, shortened, specs
+from tests.processes.provider import CountingProvider, script
+from tests.processes.verdict import counted, settled, wrong
 
 DEADLINE_S: Final = 120
 LEASE_MS: Final = 30_000

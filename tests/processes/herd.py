@@ -1,4 +1,4 @@
-"""Real `pollconsole run` processes on one home: started, killed, stopped, continued, ended; all by their own process id.
+"""Real `pollconsole run` processes on one home: started, killed, stopped, continued, ended by process id.
 
 It knows how a home is laid out and how a worker is started, not what a run has to prove (verdict.py).
 """
@@ -16,10 +16,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from tests.processes.provider import CONTRACT
-
 from pollcore.actions import SubmitSpec
 from pollcore.assembly import open_core
+from tests.processes.provider import CONTRACT
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PROGRAM: Final = (sys.executable, "-m", "pollconsole")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+
 from tests.processes.herd import Herd, hand_over, lay_out, specs, until
 from tests.processes.provider import CountingProvider
 from tests.processes.verdict import settled, wrong

@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.adapters.store.failing import error
-from tests.processes.herd import PROGRAM, environment, lay_out
-from tests.processes.provider import CountingProvider
-from tests.processes.scenario import Inline, Play, spec
 
 from pollcore import assembly
 from pollcore.actions import SubmitSpec
 from pollcore.adapters.keyring_store import MemoryBackend
 from pollcore.assembly import Core, open_core
 from pollcore.facts import Operation, Status
+from tests.adapters.store.failing import error
+from tests.processes.herd import PROGRAM, environment, lay_out
+from tests.processes.provider import CountingProvider
+from tests.processes.scenario import Inline, Play, spec
 
 LIMIT_S = 20
 SOON_S = 4.0

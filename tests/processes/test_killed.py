@@ -8,16 +8,16 @@ import signal
 from pathlib import Path
 
 import pytest
-from tests.processes.herd import PROGRAM, Herd, Worker, hand_over, lay_out, shortened, specs, until
-from tests.processes.provider import CountingProvider, script
-from tests.processes.verdict import counted, settled, wrong
-from tests.processes.worker import journal as choose_journal
 
 from pollcore.actions import SubmitSpec
 from pollcore.adapters.store import opening
 from pollcore.assembly import open_core
 from pollcore.facts import EventName, Status
 from pollcore.ports import Filter
+from tests.processes.herd import PROGRAM, Herd, Worker, hand_over, lay_out, shortened, specs, until
+from tests.processes.provider import CountingProvider, script
+from tests.processes.verdict import counted, settled, wrong
+from tests.processes.worker import journal as choose_journal
 
 WORKERS = 3
 JOBS = 50

@@ -10,12 +10,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from tests.adapters.store.failing import NAMES
-from tests.adapters.store.laws import broken
-from tests.processes.herd import lay_out
-from tests.processes.provider import CountingProvider
-from tests.processes.scenario import COOLED_MS, STORY, Inline, Play, spec
-from tests.processes.verdict import QUERIES
 
 from pollcore import assembly
 from pollcore.actions import SubmitSpec
@@ -24,6 +18,12 @@ from pollcore.adapters.store.turns import SqliteTurns
 from pollcore.assembly import Core, open_core
 from pollcore.facts import EventName, Status
 from pollcore.ports import Filter
+from tests.adapters.store.failing import NAMES
+from tests.adapters.store.laws import broken
+from tests.processes.herd import lay_out
+from tests.processes.provider import CountingProvider
+from tests.processes.scenario import COOLED_MS, STORY, Inline, Play, spec
+from tests.processes.verdict import QUERIES
 
 CHARGE: Final = (
     "BEGIN IMMEDIATE",

@@ -10,12 +10,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from tests.adapters.store.laws import broken
-
 from pollcore.actions import SubmitSpec
 from pollcore.assembly import Core, open_core
 from pollcore.facts import EventName, Operation, Status
 from pollcore.ports import Filter
+from tests.adapters.store.laws import broken
 
 OPEN: Final = frozenset({Status.WAITING, Status.HELD, Status.AWAITING_APPROVAL})
 TICK_MS: Final = 15_000

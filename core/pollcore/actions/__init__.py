@@ -2,27 +2,44 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
-from pollcore.actions import gate, lowering, results, submit
+from pollcore.actions import gate, lowering, results, submit, together
 from pollcore.actions.desk import Caps, Desk, InstanceNames
 from pollcore.actions.gate import Shown
 from pollcore.actions.submit import Submission, SubmitSpec
+from pollcore.actions.together import GroupOutcome, ShownGroup
 from pollcore.card import GroupCard
 from pollcore.facts import ActionRecord, ChoiceKind, Escalation, Instant, Operation, Operator, mask_url
 
-__all__ = ["Actions", "Caps", "Desk", "InstanceNames", "Shown", "Submission", "SubmitSpec"]
+__all__ = [
+    "Actions",
+    "Caps",
+    "Desk",
+    "GroupOutcome",
+    "InstanceNames",
+    "Shown",
+    "ShownGroup",
+    "Submission",
+    "SubmitSpec",
+]
+
+MAX_DRAWN: Final = 8
+"""Group cards that one process keeps; what was crowded out is drawn anew."""
 
 
 class Actions:
-    """What people, scripts and screens can do, each one call. `decide` alone gives new authority."""
+    """What people, scripts and screens can do, each one call. `decide` and `decide_group` alone give new authority."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
+        self._drawn: OrderedDict[str, ShownGroup] = OrderedDict()
+        """Lists that were drawn, by digest: an answer is carried out on the very list that was shown, or not at all."""
 
     def operator(self) -> Operator:
         """Who acts here, as far as is known: unverified."""
@@ -61,7 +78,19 @@ class Actions:
 
     async def cards(self) -> tuple[GroupCard, ...]:
         """All open questions, one card a cause (E10)."""
-        return await gate.groups(self._desk)
+        return await together.groups(self._desk, gate.possible)
+
+    async def group(self, cause: str) -> ShownGroup:
+        """The card of one cause, fresh, with the list that it freezes; kept here until it is decided or crowded out.
+
+        Raises Refused: nothing is asked for this cause.
+        """
+        drawn = await together.shown(self._desk, cause, gate.possible)
+        self._drawn[drawn.digest] = drawn
+        self._drawn.move_to_end(drawn.digest)
+        while len(self._drawn) > MAX_DRAWN:
+            self._drawn.popitem(last=False)
+        return drawn
 
     async def decide(
         self,
@@ -78,6 +107,25 @@ class Actions:
         return await gate.decide(
             self._desk, operation_id, escalation_id, choice_key, digest, evidence, operator, because
         )
+
+    async def decide_group(
+        self,
+        cause: str,
+        choice_key: str,
+        digest: str,
+        evidence: Mapping[str, str | int | float],
+        operator: Operator,
+        because: str | None = None,
+    ) -> GroupOutcome:
+        """One answer for the frozen list that *digest* names (E10); like `decide`, for the console's guard alone.
+
+        Raises Stale: this process drew no such list, or nothing of it is as it was shown; nothing was done.
+        """
+        drawn = self._drawn.get(digest)
+        if drawn is None or drawn.cause != cause:
+            raise Stale("this list was not drawn here, or too long ago; nothing was done, draw it anew")
+        await self._desk.prepare()
+        return await together.decide(self._desk, drawn, choice_key, evidence, operator, because, gate.possible)
 
     async def result(self, operation_id: str, reveal: bool, by: str) -> dict[str, Any]:
         """The result pointer: links masked, unless *reveal*, which is recorded."""

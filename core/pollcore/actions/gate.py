@@ -17,7 +17,7 @@ from pollcore import escalation, grants
 from pollcore.actions import perform, resubmit
 from pollcore.actions.circumstances import circumstances
 from pollcore.actions.desk import Desk
-from pollcore.card import Card, GroupCard, card, digest, group
+from pollcore.card import Card, card, digest
 from pollcore.facts import (
     ActionKind,
     Choice,
@@ -69,18 +69,6 @@ def possible(choice: Choice) -> Choice:
     if choice.kind not in APPROVALS or choice.unavailable is not None:
         return choice
     return msgspec.structs.replace(choice, unavailable="approvals per call or session are not in this version")
-
-
-async def groups(desk: Desk) -> tuple[GroupCard, ...]:
-    """E10: all open questions, one card a cause, those ending soonest first."""
-    questions = await desk.store.questions()
-    pairs = []
-    for question in questions:
-        operation = await desk.store.operation(question.operation_id)
-        if operation is not None:
-            contract = await desk.contract(operation)
-            pairs.append((operation, question, contract.policy))
-    return group(pairs, now=desk.clock.now())
 
 
 async def decide(

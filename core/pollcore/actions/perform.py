@@ -74,6 +74,7 @@ async def settle(
     outcome: ActionOutcome,
     detail: str | None,
     event: EventName,
+    by: str | None = None,
 ) -> ActionRecord:
     """Write down how an action ended, beside whatever the poller recorded meanwhile."""
     now = desk.clock.now()
@@ -92,6 +93,7 @@ async def settle(
         fault=brought.kind.value if isinstance(brought, Fault) else None,
         decision=outcome.value,
         detail=detail,
+        caller=by,
     )
     for attempt in range(TRIES):
         operation = await desk.operation(operation_id)

@@ -97,13 +97,13 @@ async def fetch(desk: Desk, operation_id: str, to: Path, by: str) -> ActionRecor
     brought = await perform.send(desk, request, secret)
     if isinstance(brought, Answer) and brought.status in OK:
         write_new(to, brought.body)
-        outcome, detail = ActionOutcome.DONE, f"{len(brought.body)} bytes for {by}"
+        outcome, detail = ActionOutcome.DONE, f"{len(brought.body)} bytes"
     elif isinstance(brought, Answer):
         outcome, detail = ActionOutcome.REFUSED, f"the provider answered {brought.status}"
     else:
         lost = brought.may_have_been_sent
         outcome, detail = (ActionOutcome.UNKNOWN if lost else ActionOutcome.REFUSED), brought.kind.value
-    return await perform.settle(desk, operation_id, record, brought, outcome, detail, EventName.RESULT_FETCHED)
+    return await perform.settle(desk, operation_id, record, brought, outcome, detail, EventName.RESULT_FETCHED, by)
 
 
 def write_new(to: Path, body: bytes) -> None:

@@ -235,7 +235,11 @@ async def _insert(
         decision = decide.decide(
             operation, observed, policy=contract.policy, now=now, draw=desk.chance.draw(), counted=False
         )
-    question = _question(desk, operation, now)
+    asked = operation.requests_left
+    if operation.status is Status.ESCALATED:
+        # B2: the requests asked for are new authority: the grant adds them, and its card shows them before -> after
+        operation = msgspec.structs.replace(operation, max_status_requests=operation.status_requests_used)
+    question = _question(desk, operation, asked, now)
     events = outcome.submitted_events(operation, now=now, warnings=warnings)
     if observed is not None and isinstance(decision, Succeed | Escalate):
         after = outcome.after_reading(
@@ -261,7 +265,7 @@ async def _insert(
     return await desk.store.submit(now, operation, contract.snapshot, events, question=question, resubmit=resubmit)
 
 
-def _question(desk: Desk, operation: Operation, now: Moment) -> Escalation | None:
+def _question(desk: Desk, operation: Operation, checks: int, now: Moment) -> Escalation | None:
     """B2: a later operation for a job that was waited for before is new authority: it asks first."""
     if operation.status is not Status.ESCALATED:
         return None
@@ -272,6 +276,7 @@ def _question(desk: Desk, operation: Operation, now: Moment) -> Escalation | Non
         detail=operation.stop_detail.value if operation.stop_detail is not None else None,
         now=now,
         asked_by=operation.submitted.caller,
+        checks=checks,
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pollcore.adapters.config import Instance
 from pollcore.adapters.contract_files import ContractFiles, Found
 from pollcore.contract import Contract, instance
-from pollcore.contract.near import near
+from pollcore.contract.near import did_you_mean
 from pollcore.facts import NotFound
 
 
@@ -38,13 +38,9 @@ class Providers:
     def _contract(self, name: str) -> Contract:
         try:
             return self.files.load(name)
-        except NotFound as miss:
-            if (meant := near(name, self._instances)) is None:
-                raise
-            said = (
-                f"no provider {name!r} (did you mean {meant!r} of config.toml?); `pollconsole provider list` shows all"
-            )
-            raise NotFound(said) from miss
+        except NotFound:
+            hint = did_you_mean(name, self.names())
+            raise NotFound(f"no provider {name!r}{hint}; `pollconsole provider list` shows all") from None
 
     def names(self) -> list[str]:
         """Every name that can be submitted to."""

@@ -3,20 +3,27 @@
 Job: the lines of one card, its digest, and one card for one cause. Must not know: widgets, colours, keys, storage.
 """
 
-from pollcore.card.digest import bound, digest
+from pollcore.card.digest import bound, digest, digest_of
 from pollcore.card.drawing import Card, CardLine, CardOption, card
-from pollcore.card.grouping import Asked, GroupCard, GroupChoice, Outlier, group
+from pollcore.card.group_lines import Effects
+from pollcore.card.grouping import Asked, Frozen, GroupCard, GroupChoice, Member, Outlier, group, join, member
 
 __all__ = [
     "Asked",
     "Card",
     "CardLine",
     "CardOption",
+    "Effects",
+    "Frozen",
     "GroupCard",
     "GroupChoice",
+    "Member",
     "Outlier",
     "bound",
     "card",
     "digest",
+    "digest_of",
     "group",
+    "join",
+    "member",
 ]

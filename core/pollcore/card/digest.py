@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from pollcore.card.drawing import Card
-from pollcore.facts import LEAVE_THE_WAIT_GOING, MINUTE, Choice, Operation, Request
+from pollcore.facts import LEAVE_THE_WAIT_GOING, MINUTE, Choice, Escalation, Operation, Request
 
 _ENCODER = msgspec.json.Encoder(order="deterministic")
 
@@ -23,20 +23,28 @@ def digest(shown: Card) -> str:
     return hashlib.sha256(bound(shown)).hexdigest()
 
 
+def digest_of(op: Operation, question: Escalation, choices: Sequence[Choice]) -> str:
+    """The digest that the card of these would have, without drawing it: for a card without a request that waits."""
+    return hashlib.sha256(_bound(op, question, choices, None)).hexdigest()
+
+
 def bound(shown: Card) -> bytes:
     """The canonical bytes: JSON, keys sorted, times in ms, nothing that a clock alone changes."""
-    op = shown.operation
-    goes_on = shown.question.reason in LEAVE_THE_WAIT_GOING and (op is None or op.stop_reason is None)
+    return _bound(shown.operation, shown.question, shown.choices, shown.request)
+
+
+def _bound(op: Operation | None, question: Escalation, choices: Sequence[Choice], request: Request | None) -> bytes:
+    goes_on = question.reason in LEAVE_THE_WAIT_GOING and (op is None or op.stop_reason is None)
     return _ENCODER.encode(
         {
-            "question": shown.question.escalation_id,
-            "reason": shown.question.reason.value,
-            "detail": shown.question.detail,
-            "asked": [shown.question.minutes, shown.question.checks],
+            "question": question.escalation_id,
+            "reason": question.reason.value,
+            "detail": question.detail,
+            "asked": [question.minutes, question.checks],
             "operation": _operation(op) if op is not None else None,
             "facts": _facts(op) if op is not None and not goes_on else None,
-            "choices": [_choice(choice, op) for choice in shown.choices],
-            "request": _request(shown.request) if shown.request is not None else None,
+            "choices": [_choice(choice, op) for choice in choices],
+            "request": _request(request) if request is not None else None,
         }
     )
 

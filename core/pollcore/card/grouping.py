@@ -1,27 +1,40 @@
 """E10: one cause is one card over many rows.
 
 Job: join open questions by cause; count, name those that end soonest and those that differ; freeze the list. Must not
-know: how the one answer is carried out on each operation.
+know: how the one answer is carried out on each operation, how the card is worded (that is `group_lines`).
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
-from pollcore.card.digest import digest
-from pollcore.card.drawing import card
+from pollcore.card import group_lines
+from pollcore.card.digest import digest_of
+from pollcore.card.drawing import CardLine
+from pollcore.card.group_lines import Effects
 from pollcore.escalation import Circumstances, choices
 from pollcore.facts import Choice, ChoiceKind, Escalation, Instant, Moment, Operation, Policy
 from pollcore.story import Harmless, visible
 
 MAX_SOONEST: Final = 5
 MAX_OUTLIERS: Final = 20
-"""Named one by one; the number of all is on the card too."""
+"""Named one by one on the card; the number of all is there too, and the list names every one."""
+MAX_CHOICES: Final = 9
+"""One digit each."""
+_LAST: Final = (ChoiceKind.INSPECT, ChoiceKind.CLOSE)
+ONE_BY_ONE: Final[dict[ChoiceKind, str]] = {
+    ChoiceKind.CANCEL_AT_PROVIDER: "each cancel is a request of its own: decide it on the operation's own card",
+    ChoiceKind.RESUBMIT: "each resubmission is a request of its own: decide it on the operation's own card",
+}
+"""What one answer for many never does: a group's answer sends nothing itself."""
+
+ChoiceName = tuple[ChoiceKind, str, str | None, str | None, str | None]
+"""What makes two choices of two operations one: kind, label, credential, new contract, contract that it replaces."""
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -33,12 +46,20 @@ class Asked(msgspec.Struct, frozen=True):
     circumstances: Circumstances | None = None
 
 
-class _Member(msgspec.Struct, frozen=True):
+class Member(msgspec.Struct, frozen=True):
+    """One question of a group with the very choices that can be executed for it, and the digest of its own card."""
+
     operation: Operation
     question: Escalation
     choices: tuple[Choice, ...]
     digest: str
-    """Of the operation's own card: the group's digest is made of these."""
+    diff: str | None = None
+    """The difference to the changed contract, where there is one."""
+
+    def named(self, choice: Choice) -> ChoiceName:
+        """The name of one of its choices in the group."""
+        replaced = self.operation.contract_digest if choice.contract_digest is not None else None
+        return choice.kind, choice.label, choice.credential, choice.contract_digest, replaced
 
 
 class GroupChoice(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,6 +73,12 @@ class GroupChoice(msgspec.Struct, frozen=True, kw_only=True):
     operation_ids: tuple[str, ...]
     decides: bool
     grants: bool
+    name: ChoiceName
+    effects: tuple[Effects, ...] = ()
+    details: tuple[str, ...] = ()
+    """Costs as ranges, what it leads to, warnings, for whom it cannot be chosen and why: harmless, one line each."""
+    unavailable: str | None = None
+    """Why nobody can take it here; it stays visible with the reason."""
 
 
 class Outlier(msgspec.Struct, frozen=True):
@@ -61,117 +88,203 @@ class Outlier(msgspec.Struct, frozen=True):
     differs: str
 
 
+class Frozen(msgspec.Struct, frozen=True):
+    """One entry of the frozen list: what the one answer is bound to for this operation."""
+
+    operation_id: str
+    escalation_id: str
+    version: int
+    digest: str
+    """Of the operation's own card as it was when the group was drawn."""
+    ends_at: Instant
+    reason: str
+    state: str | None
+    differs: str
+
+
 class GroupCard(msgspec.Struct, frozen=True, kw_only=True):
     """What is shown for one cause."""
 
     cause: str
     reasons: tuple[tuple[str, int], ...]
     """Reason, operations; the most frequent first."""
-    count: int
     oldest_asked_at: Instant
-    operation_ids: tuple[str, ...]
-    """The frozen list: one answer covers these and no others."""
-    escalation_ids: tuple[str, ...]
+    members: tuple[Frozen, ...]
+    """The frozen list: one answer covers these and no others. By operation id."""
     choices: tuple[GroupChoice, ...]
     soonest: tuple[tuple[str, Instant], ...]
     """Operation, end of its wait: the nearest ones first."""
     outliers: tuple[Outlier, ...]
     outliers_count: int
+    title: str
+    lines: tuple[CardLine, ...]
     digest: str
+    drawn_at: Instant
+
+    @property
+    def count(self) -> int:
+        return len(self.members)
+
+    @property
+    def operation_ids(self) -> tuple[str, ...]:
+        return tuple(member.operation_id for member in self.members)
+
+    @property
+    def escalation_ids(self) -> tuple[str, ...]:
+        return tuple(member.escalation_id for member in self.members)
+
+
+Possible = Callable[[Choice], Choice]
+
+
+def as_it_is(choice: Choice) -> Choice:
+    """Every choice can be carried out."""
+    return choice
 
 
 def group(
-    questions: Iterable[Asked | tuple[Operation, Escalation, Policy]], *, now: Moment, harmless: Harmless = visible
+    questions: Iterable[Asked | tuple[Operation, Escalation, Policy]],
+    *,
+    now: Moment,
+    harmless: Harmless = visible,
+    possible: Possible = as_it_is,
 ) -> tuple[GroupCard, ...]:
     """Join *questions* by cause; the cause whose first operation ends soonest comes first.
 
     A tuple is an `Asked` without circumstances. Operations within a group are sorted by id, so that the same
     questions give the same card.
     """
-    by_cause: dict[str, list[_Member]] = {}
+    by_cause: dict[str, list[Member]] = {}
     for question in questions:
         asked = question if isinstance(question, Asked) else Asked(*question)
-        by_cause.setdefault(asked.question.cause, []).append(_member(asked, now))
-    cards = [_one(cause, members, harmless) for cause, members in by_cause.items()]
+        by_cause.setdefault(asked.question.cause, []).append(member(asked, now, possible))
+    cards = [join(cause, members, now, harmless) for cause, members in by_cause.items()]
     return tuple(sorted(cards, key=lambda found: (found.soonest[0][1], found.cause)))
 
 
-def _member(asked: Asked, now: Moment) -> _Member:
+def member(asked: Asked, now: Moment, possible: Possible = as_it_is) -> Member:
+    """One operation with its choices as they are now. *possible*: marks what this program cannot carry out."""
     operation, question, facts = asked.operation, asked.question, asked.circumstances
-    found = choices(operation, question, policy=asked.policy, now=now, circumstances=facts)
-    drawn = card(operation, question, found, now=now, circumstances=facts)
-    return _Member(operation, question, found, digest(drawn))
+    offered = choices(operation, question, policy=asked.policy, now=now, circumstances=facts)
+    found = tuple(possible(choice) for choice in offered)
+    diff = facts.changed_contract.diff if facts is not None and facts.changed_contract is not None else None
+    return Member(operation, question, found, digest_of(operation, question, found), diff)
 
 
-def _one(cause: str, members: list[_Member], harmless: Harmless) -> GroupCard:
-    members = sorted(members, key=lambda asked: asked.operation.operation_id)
-    outliers = _outliers(members, harmless)
-    ends = sorted((_end(asked.operation), asked.operation.operation_id) for asked in members)
-    whole = hashlib.sha256("\n".join([cause, *(asked.digest for asked in members)]).encode("utf-8", "backslashreplace"))
+def join(cause: str, members: Sequence[Member], now: Moment, harmless: Harmless = visible, asked: int = 0) -> GroupCard:
+    """The card of one cause. *asked*: how many questions have this cause, when that is more than *members*.
+
+    Raises ValueError: *members* is empty.
+    """
+    if not members:
+        raise ValueError("a group has at least one operation")
+    members = sorted(members, key=lambda each: each.operation.operation_id)
+    differs = _outliers(members, harmless)
+    ends = {each.operation.operation_id: end_of(each.operation) for each in members}
+    soonest = sorted((end, name) for name, end in ends.items())[:MAX_SOONEST]
+    whole = hashlib.sha256("\n".join([cause, *(each.digest for each in members)]).encode("utf-8", "backslashreplace"))
+    offered = _choices(members, now, harmless)
+    outliers = tuple(Outlier(name, differs[name]) for name in sorted(differs))
+    digest = whole.hexdigest()
     return GroupCard(
-        cause=" ".join(harmless(cause).split()),
-        reasons=tuple(Counter(asked.question.reason.value for asked in members).most_common()),
-        count=len(members),
-        oldest_asked_at=min(asked.question.asked_at for asked in members),
-        operation_ids=tuple(asked.operation.operation_id for asked in members),
-        escalation_ids=tuple(asked.question.escalation_id for asked in members),
-        choices=_choices(members, harmless),
-        soonest=tuple((name, end) for end, name in ends[:MAX_SOONEST]),
+        cause=group_lines.flat(cause, harmless),
+        reasons=tuple(Counter(each.question.reason.value for each in members).most_common()),
+        oldest_asked_at=min(each.question.asked_at for each in members),
+        members=tuple(_frozen(each, ends, differs) for each in members),
+        choices=offered,
+        soonest=tuple((name, end) for end, name in soonest),
         outliers=outliers[:MAX_OUTLIERS],
         outliers_count=len(outliers),
-        digest=whole.hexdigest(),
+        title=group_lines.TITLE,
+        lines=group_lines.lines(
+            cause,
+            [(each.operation, each.question) for each in members],
+            ends=ends,
+            soonest=[(name, end) for end, name in soonest],
+            outliers=[(each.operation_id, each.differs) for each in outliers[:MAX_OUTLIERS]],
+            outliers_count=len(outliers),
+            diffs=sorted({each.diff for each in members if each.diff is not None}),
+            digest=digest,
+            asked=max(asked, len(members)),
+            now=now,
+            harmless=harmless,
+        ),
+        digest=digest,
+        drawn_at=now.wall,
     )
 
 
-def _end(op: Operation) -> Instant:
+def _frozen(each: Member, ends: Mapping[str, Instant], differs: Mapping[str, str]) -> Frozen:
+    op, question = each.operation, each.question
+    return Frozen(
+        op.operation_id,
+        question.escalation_id,
+        op.version,
+        each.digest,
+        ends[op.operation_id],
+        question.reason.value,
+        op.last_known_state,
+        differs.get(op.operation_id, ""),
+    )
+
+
+def end_of(op: Operation) -> Instant:
+    """When the wait for *op* ends by our deadline, its usefulness or the provider's own expiry."""
     times = [op.deadline_at, op.useful_until, op.provider_expires_at]
     return min(time for time in times if time is not None)
 
 
-def _choices(members: list[_Member], harmless: Harmless) -> tuple[GroupChoice, ...]:
-    """Choices by kind and label, in the order of the cards; inspect and close last, as on every card."""
-    found: dict[tuple[ChoiceKind, str], list[str]] = {}
-    sample: dict[tuple[ChoiceKind, str], Choice] = {}
-    for asked in members:
-        for choice in asked.choices:
-            name = (choice.kind, choice.label)
-            sample.setdefault(name, choice)
-            ids = found.setdefault(name, [])
-            if choice.unavailable is None:
-                ids.append(asked.operation.operation_id)
-    last = (ChoiceKind.INSPECT, ChoiceKind.CLOSE)
-    order = sorted(found, key=lambda name: last.index(name[0]) + 1 if name[0] in last else 0)
+def _choices(members: Sequence[Member], now: Moment, harmless: Harmless) -> tuple[GroupChoice, ...]:
+    """Choices that are one and the same, in the order of the cards; inspect and close last, as on every card."""
+    found: dict[ChoiceName, list[tuple[str, Choice]]] = {}
+    for each in members:
+        for choice in each.choices:
+            found.setdefault(each.named(choice), []).append((each.operation.operation_id, choice))
+    able = {name: [pair for pair in pairs if pair[1].unavailable is None] for name, pairs in found.items()}
+    order = sorted(found, key=lambda name: _LAST.index(name[0]) + 1 if name[0] in _LAST else 0)
     # nine digits: what the fewest operations share goes first, their own cards still have it
-    while len(order) > 9:
-        order.remove(min((name for name in order if name[0] not in last), key=lambda name: len(found[name])))
-    return tuple(
-        GroupChoice(
-            key=str(digit),
-            kind=name[0],
-            label=" ".join(harmless(name[1]).split()),
-            count=len(found[name]),
-            operation_ids=tuple(found[name]),
-            decides=sample[name].decides,
-            grants=sample[name].grants,
+    while len(order) > MAX_CHOICES:
+        order.remove(min((name for name in order if name[0] not in _LAST), key=lambda name: len(able[name])))
+    made = []
+    for digit, name in enumerate(order, 1):
+        alone = ONE_BY_ONE.get(name[0])
+        pairs = [] if alone else able[name]
+        offered = [choice for _, choice in found[name]]
+        effects = group_lines.effects([choice for _, choice in able[name]])
+        made.append(
+            GroupChoice(
+                key=str(digit),
+                kind=name[0],
+                label=group_lines.flat(name[1], harmless),
+                count=len(pairs),
+                operation_ids=tuple(operation_id for operation_id, _ in pairs),
+                decides=offered[0].decides,
+                grants=offered[0].grants,
+                name=name,
+                effects=effects,
+                details=group_lines.details(offered, effects, len(members), alone, now.wall, harmless),
+                unavailable=alone or (None if pairs else "no operation of the list can take it now"),
+            )
         )
-        for digit, name in enumerate(order, 1)
-    )
+    return tuple(made)
 
 
-def _outliers(members: list[_Member], harmless: Harmless) -> tuple[Outlier, ...]:
-    """Who differs from the most frequent value of reason, state, last HTTP code, account or choices."""
-    traits: list[tuple[str, Callable[[_Member], str]]] = [
-        ("reason", lambda asked: asked.question.reason.value),
-        ("state", lambda asked: asked.operation.last_known_state or "none yet"),
-        ("HTTP", lambda asked: str(asked.operation.last_http.code) if asked.operation.last_http else "none"),
-        ("account", lambda asked: asked.operation.submitted.account),
-        ("choices", lambda asked: ", ".join(c.label for c in asked.choices if c.unavailable is None)),
+def _outliers(members: Sequence[Member], harmless: Harmless) -> dict[str, str]:
+    """Who differs in reason, state, last HTTP code, account or choices from what most of the others have."""
+    traits: list[tuple[str, Callable[[Member], str]]] = [
+        ("reason", lambda each: each.question.reason.value),
+        ("state", lambda each: each.operation.last_known_state or "none yet"),
+        ("HTTP", lambda each: str(each.operation.last_http.code) if each.operation.last_http else "none"),
+        ("account", lambda each: each.operation.submitted.account),
+        ("choices", lambda each: ", ".join(c.label for c in each.choices if c.unavailable is None)),
     ]
     differs: dict[str, list[str]] = {}
     for name, trait in traits:
-        values = {asked.operation.operation_id: trait(asked) for asked in members}
-        usual = Counter(values.values()).most_common(1)[0][0]
+        values = {each.operation.operation_id: trait(each) for each in members}
+        usual, count = Counter(values.values()).most_common(1)[0]
+        if 2 * count <= len(members):
+            continue  # no value that most of them have: nobody stands out, the card counts the values
         for operation_id, value in values.items():
             if value != usual:
-                differs.setdefault(operation_id, []).append(f"{name} {' '.join(harmless(value).split())}")
-    return tuple(Outlier(operation_id, "; ".join(differs[operation_id])) for operation_id in sorted(differs))
+                differs.setdefault(operation_id, []).append(f"{name} {group_lines.flat(value, harmless)}")
+    return {operation_id: "; ".join(said) for operation_id, said in differs.items()}

@@ -259,6 +259,7 @@ class Preparer:
             draw=self._chance.draw(),
             source=DelaySource.SHARED_COOLDOWN,
             guidance=cooling >= paused,
+            notes=() if cooling >= paused else ("paused by hand",),
         )
         if isinstance(decision, Escalate):
             return self.stop(operation, decision, policy, now)

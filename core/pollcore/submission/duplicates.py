@@ -78,9 +78,14 @@ def final_for_job(known: Sequence[Operation]) -> Operation | None:
 def refuse_duplicate(first: Operation) -> Refused:
     """S7: the refusal of a second open operation; names the first."""
     given = first.submitted
+    way_out = (
+        "an operator decides its question first, see `pollconsole escalations`"
+        if first.status in (Status.ESCALATED, Status.AWAITING_APPROVAL)
+        else f"use `pollconsole wait {first.operation_id}`"
+    )
     return Refused(
         f"job {given.job_id} of {given.provider} (account {given.account}) is already waited for as "
-        f"{first.operation_id}, status {first.status.value}: use `pollconsole wait {first.operation_id}`",
+        f"{first.operation_id}, status {first.status.value}: {way_out}",
         code="duplicate_job",
         operation_id=first.operation_id,
     )

@@ -106,9 +106,7 @@ class StoreFace:
         """Questions, oldest first."""
         return await self._read(lambda r: r.questions(operation_id, open_only=open_only))
 
-    async def asked(
-        self, cause: str | None = None, *, limit: int = MAX_ROWS
-    ) -> Sequence[tuple[Operation, Escalation]]:
+    async def asked(self, cause: str | None = None, *, limit: int = MAX_ROWS) -> Sequence[tuple[Operation, Escalation]]:
         """Open questions with their operations, oldest first."""
         return await self._read(lambda r: bulk.asked(r, cause, limit))
 

@@ -34,9 +34,7 @@ QUESTION: Final = [
     "escalation_id",
     *(f for f in Escalation.__struct_fields__ if f not in ("escalation_id", "operation_id")),
 ]
-ANSWER: Final = (
-    "o.n, o.answered_at, o.http_code, o.fault, o.state, o.verdict, o.decision, o.envelope, b.body, o.draw"
-)
+ANSWER: Final = "o.n, o.answered_at, o.http_code, o.fault, o.state, o.verdict, o.decision, o.envelope, b.body, o.draw"
 ANSWERED: Final = "JOIN observation o ON o.intent=i.id LEFT JOIN last_body b ON b.op=i.operation AND b.n=i.n"
 ACTION: Final = "action_id, kind, outcome, at, answered_at, http_code, detail, grant_id"
 _EVENTS: Final = ", ".join(f"e.{c}" for c in event_rows.EVENT_COLUMNS)
