@@ -20,7 +20,7 @@ from typing import Any, Final, NoReturn
 
 from rich.style import Style
 from textual.color import Color, ColorParseError
-from textual.theme import Theme
+from textual.theme import BUILTIN_THEMES, Theme
 
 from pollconsole.safe import safe
 from pollcore.facts import Refused
@@ -116,8 +116,14 @@ class Loaded:
             ansi=self.terminal,
             secondary=colours["primary"],
             boost="ansi_default" if self.terminal else None,
+            variables=_variables(self.dark) if self.terminal else {},
             **colours,
         )
+
+
+def _variables(dark: bool) -> dict[str, str]:
+    """What Textual's own widgets want of a theme of the terminal's colours; without them it ends the app."""
+    return dict(BUILTIN_THEMES["ansi-dark" if dark else "ansi-light"].variables)
 
 
 def folder() -> Traversable:

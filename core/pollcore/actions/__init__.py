@@ -9,13 +9,14 @@ from typing import Any, Final
 
 import msgspec
 
-from pollcore.actions import gate, lowering, results, submit, together
+from pollcore.actions import gate, lowering, one_answer, results, submit, together
 from pollcore.actions.desk import Caps, Desk, InstanceNames
 from pollcore.actions.gate import Shown
+from pollcore.actions.one_answer import GroupOutcome
 from pollcore.actions.submit import Submission, SubmitSpec
-from pollcore.actions.together import GroupOutcome, ShownGroup
+from pollcore.actions.together import ShownGroup
 from pollcore.card import GroupCard
-from pollcore.facts import ActionRecord, ChoiceKind, Escalation, Instant, Operation, Operator, mask_url
+from pollcore.facts import ActionRecord, ChoiceKind, Escalation, Instant, Operation, Operator, Stale, mask_url
 
 __all__ = [
     "Actions",
@@ -125,7 +126,7 @@ class Actions:
         if drawn is None or drawn.cause != cause:
             raise Stale("this list was not drawn here, or too long ago; nothing was done, draw it anew")
         await self._desk.prepare()
-        return await together.decide(self._desk, drawn, choice_key, evidence, operator, because, gate.possible)
+        return await one_answer.decide(self._desk, drawn, choice_key, evidence, operator, because, gate.possible)
 
     async def result(self, operation_id: str, reveal: bool, by: str) -> dict[str, Any]:
         """The result pointer: links masked, unless *reveal*, which is recorded."""

@@ -1,8 +1,7 @@
 """The facts beside the record that a card's choices depend on.
 
-Job: ask store, keyring and contract files for one operation or for thousands: what operations share (cool-downs, refused
-secrets, keyring, contract files) is asked once, what is their own in one read. Must not know: which choice follows from
-what.
+Job: ask store, keyring and contract files for one operation or for thousands: what they share (cool-downs, refused
+secrets, keyring, contract files) is asked once, what is their own in one read. Must not know: which choice follows.
 Source: spec E2, E7, E10, S2, S8, T8, K5; whatever cannot be found out offers nothing more.
 """
 

@@ -8,6 +8,7 @@ Outside: running clocks; in a wait that goes on also used counters, last state a
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec

@@ -67,11 +67,18 @@ def supersede(question: Escalation, now: Moment) -> Escalation:
 
 
 def raised(operation: Operation, now: Moment, **changes: object) -> Operation:
-    """*operation* with *changes*, version raised, and what is due next set anew for the status it is in."""
+    """*operation* with *changes*, version raised, and what is due next set anew where status or plan changed."""
     # nothing reads the clocks of an end; they stay as they were when it ended
-    anchored = operation if operation.status.is_end else schedule.reanchor(operation, now)
-    after = msgspec.structs.replace(anchored, **changes, version=operation.version + 1)
+    before = operation if operation.status.is_end else schedule.reanchor(operation, now)
+    after = msgspec.structs.replace(before, **changes, version=operation.version + 1)
+    if before.due_boot is not None and _plan(after) == _plan(before):
+        # T9: what was planned stays as it lies on the boot clock; a step of the wall clock since must not move it
+        return after
     return msgspec.structs.replace(after, due_boot=schedule.due_boot(after, now))
+
+
+def _plan(op: Operation) -> tuple[object, ...]:
+    return op.status, op.next_poll_at, op.hold_until, op.deadline_at, op.deadline_boot, op.useful_until
 
 
 def request_extension(

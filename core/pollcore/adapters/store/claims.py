@@ -25,7 +25,7 @@ _CLAIM: Final = (
     "UPDATE operation SET epoch=epoch+1, status_requests_used=status_requests_used+?1, lease_owner=?2, lease_until=?3, "
     "lease_ms=?4, renewed=0, change=?5, last_event=?6 WHERE op=?7 AND change=?8 AND epoch=?9 AND renewed=?10 "
     "AND (lease_owner IS NULL OR ?11) AND status='waiting' AND status_requests_used+?1<=max_status_requests "
-    "AND deadline_at>?12 AND (boot<>?13 OR deadline_boot>?14)"
+    "AND deadline_at>?12 AND (useful_until IS NULL OR useful_until>?12) AND (boot<>?13 OR deadline_boot>?14)"
 )
 _REQUEST: Final = "INSERT INTO request(id, boot, boot_no, provider, origin, method, owner) VALUES(?,?,?,?,?,?,?)"
 _INTENT: Final = "INSERT INTO intent(operation, n, id, request, step, epoch, at, boot) VALUES(?,?,?,?,?,?,?,?)"
@@ -71,6 +71,7 @@ class Claims:
             and (fence.lease_owner is None or self._watch.is_dead(fence.op, fence.epoch, fence.renewed))
             and o.status_requests_used + charges <= o.max_status_requests
             and o.deadline_at > now.wall
+            and (o.useful_until is None or o.useful_until > now.wall)
             and (o.boot_id != now.boot_id or o.deadline_boot > now.boot)
             and not self._shared.forbids(claim, now)
         )
