@@ -1,10 +1,9 @@
-"""The one place that decides: the guard's proof and the card that was shown -> the core's `decide`.
+"""The one place that decides: the guard's proof and the card that was shown -> the core's `decide`, `decide_group`.
 
 Job: hand over exactly what was shown, with what the guard measured. Must not know: keys, screens, what a choice
-means. No
-other line of the console, command line or scripts calls `decide(`; a test counts them.
+means. No other line of the console, command line or scripts calls either; a test counts them.
 
-Source: spec G3, G4, G5.
+Source: spec G3, G4, G5, E10.
 """
 
 from __future__ import annotations
@@ -19,6 +18,10 @@ DECIDE_LIMIT_S = 30.0
 """How long the screen waits for a decision to be carried out (a cancel sends a request); it is not torn off then."""
 
 
+GROUP_LIMIT_S = 300.0
+"""The same for one answer on thousands of operations; each of them is recorded by itself."""
+
+
 class AnyShown(Protocol):
     """What `actions.card` gave: the very object that the screen drew."""
 
@@ -26,6 +29,28 @@ class AnyShown(Protocol):
     def question(self) -> Escalation: ...
     @property
     def digest(self) -> str: ...
+
+
+class AnyGroup(Protocol):
+    """What `actions.group` gave: the list that the screen drew is the list that is executed."""
+
+    @property
+    def cause(self) -> str: ...
+    @property
+    def digest(self) -> str: ...
+
+
+class AnyOutcome(Protocol):
+    """What became of one answer for many."""
+
+    @property
+    def label(self) -> str: ...
+    @property
+    def done(self) -> tuple[str, ...]: ...
+    @property
+    def refused(self) -> tuple[tuple[str, str], ...]: ...
+    @property
+    def untouched(self) -> tuple[str, ...]: ...
 
 
 async def approve(link: CoreThread, shown: AnyShown, evidence: Evidence) -> Operation:
@@ -36,10 +61,7 @@ async def approve(link: CoreThread, shown: AnyShown, evidence: Evidence) -> Oper
         Stale: the proof belongs to another card, or something changed since the card was drawn.
         PollconsoleError: the core refused; TooSlow: no answer in time, the outcome will be in the store.
     """
-    if not isinstance(evidence, Evidence):
-        raise TypeError("a decision needs the guard's evidence")
-    if evidence.card_digest != shown.digest:
-        raise Stale("the proof belongs to another card; nothing was done")
+    _proves(evidence, shown.digest)
     question = shown.question
 
     async def body(core: Any) -> Operation:
@@ -56,6 +78,30 @@ async def approve(link: CoreThread, shown: AnyShown, evidence: Evidence) -> Oper
         return after
 
     return await link.ask(body, limit_s=DECIDE_LIMIT_S, keep=True)
+
+
+async def approve_group(link: CoreThread, shown: AnyGroup, evidence: Evidence) -> AnyOutcome:
+    """Carry out the choice that *evidence* proves on every operation of the list that *shown* froze (E10).
+
+    Raises as `approve`; Stale also when nothing of the list is as it was shown.
+    """
+    _proves(evidence, shown.digest)
+
+    async def body(core: Any) -> AnyOutcome:
+        operator = core.actions.operator()
+        outcome: AnyOutcome = await core.actions.decide_group(
+            shown.cause, evidence.choice, shown.digest, flat(evidence), operator, None
+        )
+        return outcome
+
+    return await link.ask(body, limit_s=GROUP_LIMIT_S, keep=True)
+
+
+def _proves(evidence: Evidence, digest: str) -> None:
+    if not isinstance(evidence, Evidence):
+        raise TypeError("a decision needs the guard's evidence")
+    if evidence.card_digest != digest:
+        raise Stale("the proof belongs to another card; nothing was done")
 
 
 def flat(evidence: Evidence) -> dict[str, str | int | float]:

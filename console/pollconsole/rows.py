@@ -54,27 +54,29 @@ SOURCE_WORDS: Final[dict[DelaySource, str]] = {
 
 
 class Column(msgspec.Struct, frozen=True):
-    """One column. *width* in cells; *grow*: what it may take of a wider screen; *least*: shown from this width on."""
+    """One column. *width* in cells; *grow*: what it may take of a wider screen; *turn*: who grows before whom; *least*:
+    shown from this width on."""
 
     key: str
     head: str
     width: int
     right: bool = False
     grow: int = 0
+    turn: int = 0
     least: int = 0
 
 
 COLUMNS: Final = (
-    Column("operation", "OPERATION", 11, grow=13),
-    Column("provider", "PROVIDER", 8, grow=4, least=79),
-    Column("status", "STATUS", 11, grow=8),
-    Column("state", "JOB SAYS", 8, grow=8, least=79),
+    Column("operation", "OPERATION", 11, grow=4),
+    Column("provider", "PROVIDER", 8, grow=4, turn=1, least=79),
+    Column("status", "STATUS", 11, grow=8, turn=3),
+    Column("state", "JOB SAYS", 8, grow=8, turn=2, least=79),
     Column("next", "NEXT", 6, right=True, least=44),
     Column("left", "LEFT", 8, right=True),
     Column("requests", "REQUESTS", 8, right=True, least=56),
     Column("failures", "FAIL", 4, right=True, least=79),
     Column("limited", "429", 4, right=True, least=79),
-    Column("note", "NOTE", 20, grow=60, least=112),
+    Column("note", "NOTE", 20, grow=60, turn=4, least=112),
 )
 LEAD: Final = 2
 """The cursor's mark and a space."""
@@ -84,12 +86,11 @@ def columns_for(width: int) -> tuple[Column, ...]:
     """The columns that *width* cells hold, grown to fill them."""
     chosen = [column for column in COLUMNS if column.least <= width]
     spare = width - LEAD - sum(column.width for column in chosen) - (len(chosen) - 1)
-    grown = []
-    for column in chosen:
-        more = max(0, min(column.grow, spare))
-        spare -= more
-        grown.append(msgspec.structs.replace(column, width=column.width + more))
-    return tuple(grown)
+    more: dict[str, int] = {}
+    for column in sorted(chosen, key=lambda each: each.turn):
+        more[column.key] = max(0, min(column.grow, spare))
+        spare -= more[column.key]
+    return tuple(msgspec.structs.replace(column, width=column.width + more[column.key]) for column in chosen)
 
 
 def cell(key: str, operation: Operation, now: Moment, asked: bool) -> Span:

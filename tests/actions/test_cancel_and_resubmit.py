@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from pollcore.facts import (
     StoreUnusable,
 )
 from tests.controller.bank import DONE, LOST, RUNNING, refuses, says
-from tests.controller.house import OPERATOR, House, changed_as_shown, house, kinds, pick
+from tests.controller.house import CONTRACT, OPERATOR, House, changed_as_shown, house, kinds, pick
 
 STRANGE = says("strange")
 ORIGINAL: dict[str, Any] = {"params": {"input": "a"}, "idempotency_key": "k1"}
@@ -113,8 +114,6 @@ async def test_a_cancel_whose_credential_cannot_be_read_is_not_sent_and_recorded
 
 @pytest.mark.rule("E5", "E2")
 async def test_a_cancel_that_the_contract_does_not_document_is_not_offered(tmp_path: Path) -> None:
-    from tests.controller.house import CONTRACT
-
     text = CONTRACT[CONTRACT.index("[cancel]") : CONTRACT.index("[result]")]
     async with house(tmp_path) as h:
         h.write_contract((text.format(url=h.bank.url).replace("{{", "{"), ""))
@@ -139,8 +138,6 @@ async def test_a_running_wait_is_cancelled_by_the_operators_question(tmp_path: P
 
 async def timed_out(h: House, **spec: Any) -> Operation:
     """`op-job-1` stopped with `delivery_ambiguous`: no final answer was seen."""
-    import asyncio
-
     h.bank.gate = asyncio.Event()
     await h.submit("job-1", RUNNING, **{"max_transport_failures": 1, **ORIGINAL, **spec})
     await h.run()

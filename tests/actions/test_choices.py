@@ -17,6 +17,7 @@ from pollcore.facts import (
     EventName,
     Operation,
     Refused,
+    Stale,
     Status,
     StopDetail,
     StopReason,
@@ -115,7 +116,9 @@ async def test_an_extension_gives_a_spent_failure_budget_the_number_that_the_siz
 @pytest.mark.rule("E2", "T7", "T8")
 async def test_a_rate_limited_stop_is_extended_not_before_the_cool_down_ends(tmp_path: Path) -> None:
     async with house(tmp_path) as h:
-        stopped = await stop(h, refuses(429), refuses(429), refuses(429, {"Retry-After": "200"}), DONE, credential="key")
+        stopped = await stop(
+            h, refuses(429), refuses(429), refuses(429, {"Retry-After": "200"}), DONE, credential="key"
+        )
         assert (stopped.stop_reason, stopped.rate_limited_used) == (StopReason.RATE_LIMITED, 3)
         shown = await h.card()
         early = pick(shown, ChoiceKind.EXTEND)
@@ -313,8 +316,6 @@ async def test_a_changed_contract_that_does_not_know_the_state_is_not_offered(tm
 
 @pytest.mark.rule("S8", "G4", "G2")
 async def test_a_contract_that_changed_again_after_the_card_was_drawn_is_refused(tmp_path: Path) -> None:
-    from pollcore.facts import Stale
-
     async with house(tmp_path) as h:
         before = await stop(h, STRANGE)
         h.write_contract(('"running"]', '"running", "strange"]'))
@@ -406,7 +407,7 @@ async def test_a_rejected_request_for_more_leaves_the_wait_as_it_was(tmp_path: P
         await h.run(11 * SECOND)
         before = await h.op()
         await h.core.actions.request_extension("op-job-1", 60, 8, "slow today", "agent")
-        assert [c.label for c in (await h.card()).choices][0] == "extend 60 min / 8 checks"
+        assert (await h.card()).choices[0].label == "extend 60 min / 8 checks"
         _, after = await grant(h, ChoiceKind.REJECT)
         assert (after.status, after.next_poll_at, after.extensions_used) == (Status.WAITING, before.next_poll_at, 0)
         assert len(await h.events(EventName.REJECTED)) == 1
@@ -424,5 +425,3 @@ async def test_a_granted_request_for_more_gives_exactly_the_size_asked_for(tmp_p
         _, after = await grant(h, ChoiceKind.EXTEND)
         assert after.deadline_at == before.deadline_at + 60 * MINUTE
         assert after.max_status_requests == before.max_status_requests + 8
-
-

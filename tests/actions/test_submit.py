@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -126,8 +127,6 @@ async def test_the_same_submission_under_its_id_is_returned_and_another_is_refus
 
 @pytest.mark.rule("S7", "O4")
 async def test_of_two_submissions_of_one_job_at_the_same_moment_one_is_stored(tmp_path: Path) -> None:
-    import asyncio
-
     async with house(tmp_path) as h, h.open() as other:
         specs = [SubmitSpec(provider="acme", job_id="job-1", account="acct", operation_id=f"op-{n}") for n in range(2)]
         both = await asyncio.gather(

@@ -1,4 +1,4 @@
-"""A provider that answers by script, job by job, and counts: requests, secrets, how many at once; its port can close."""
+"""A provider that answers by script, job by job, and counts: requests, secrets, how many at once; its port closes."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,8 @@ import pytest
 
 from pollcore.actions import SubmitSpec
 from pollcore.controller import Controller
-from pollcore.facts import HOUR, MINUTE, SECOND, EventName, Status, StopReason
-from tests.controller.bank import DONE, RUNNING, says
+from pollcore.facts import HOUR, MINUTE, SECOND, ChoiceKind, EventName, Status, StopReason
+from tests.controller.bank import DONE, RUNNING, refuses, says
 from tests.controller.house import Breaking, House, house, until
 
 
@@ -64,8 +65,6 @@ async def test_a_final_answer_that_comes_while_the_loop_ends_is_kept(tmp_path: P
 
 @pytest.mark.rule("O1", "B4")
 async def test_an_operators_hold_while_a_request_is_out_stands_and_the_answer_is_recorded(tmp_path: Path) -> None:
-    from pollcore.facts import ChoiceKind
-
     async with house(tmp_path) as h:
         h.bank.gate, stop = asyncio.Event(), asyncio.Event()
         await h.submit("job-1", RUNNING)
@@ -138,8 +137,6 @@ async def test_an_answer_that_cannot_be_written_is_kept_and_written_later_withou
 
 @pytest.mark.rule("O6", "T8")
 async def test_a_cool_down_learnt_while_the_store_cannot_commit_is_not_forgotten(tmp_path: Path) -> None:
-    from tests.controller.bank import refuses
-
     async with house(tmp_path) as h:
         h.bank.gate, stop = asyncio.Event(), asyncio.Event()
         await h.submit("job-1", refuses(429, {"Retry-After": "300"}), DONE, credential="key")
@@ -227,7 +224,7 @@ async def test_missed_intervals_are_never_made_up_for(tmp_path: Path) -> None:
         sent = [seen.boot for seen in h.bank.status_seen]
         assert sent[0] - began <= 1 * SECOND
         assert 3 <= len(sent) <= 7
-        for one, later in zip(sent, sent[1:], strict=False):
+        for one, later in pairwise(sent):
             assert later - one >= 5 * SECOND
 
 
@@ -279,7 +276,7 @@ async def test_a_wall_clock_set_back_gives_no_more_time_and_is_recorded(hours: i
         assert all(seen.boot <= began + 5 * MINUTE for seen in h.bank.status_seen)
         # as often as without the step: the waits are counted on the clock that did not move
         sent = [seen.boot for seen in h.bank.status_seen]
-        for one, later in zip(sent, sent[1:], strict=False):
+        for one, later in pairwise(sent):
             assert 5 * SECOND <= later - one <= 11 * SECOND
         (step,) = await h.events(EventName.CLOCK_STEP)
         assert step.text is not None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -27,6 +28,8 @@ from tests.adapters.store.failing import ROLLS_BACK, error
 from tests.cases.world import JumpingClock
 
 T = TypeVar("T")
+Breaks = Callable[[int, str], str | None]
+"""(number of the statement, its text) -> SQLite's name of the error, or nothing."""
 START: Final = Instant(1_800_000_000_000)
 OPERATOR: Final = Operator("ops", "here", "pty")
 TRIES: Final = 3
@@ -53,7 +56,7 @@ class Breaking:
     *breaks* gets the number of the statement, from 1, and its text; it names SQLite's error, or nothing.
     """
 
-    def __init__(self, conn: Any, breaks: Callable[[int, str], str | None], *, after: bool = False) -> None:
+    def __init__(self, conn: Any, breaks: Breaks, *, after: bool = False) -> None:
         self._conn = conn
         self._breaks = breaks
         self._after = after
@@ -159,7 +162,7 @@ class Play:
             backend=MemoryBackend(),
         )
 
-    def wrap(self, core: Core, breaks: Callable[[int, str], str | None], *, after: bool = False) -> Breaking:
+    def wrap(self, core: Core, breaks: Breaks, *, after: bool = False) -> Breaking:
         """From now on every statement of the store passes *breaks*."""
         turns = core.store.turns  # type: ignore[attr-defined]
         made = Breaking(turns.conn, breaks, after=after)
@@ -179,7 +182,7 @@ class Play:
     async def act(self, core: Core) -> None:
         """Submit four, poll until nothing waits, extend one, close one, poll to the end."""
         for job in STORY:
-            await self._again(lambda job=job: core.actions.submit(spec(job)))
+            await self._again(partial(core.actions.submit, spec(job)))
         await self.poll(core)
         await self._decide(core, "op-extended", self._extend)
         await self._decide(core, "op-closed", self._close)

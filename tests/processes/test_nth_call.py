@@ -22,7 +22,7 @@ from tests.adapters.store.failing import NAMES
 from tests.adapters.store.laws import broken
 from tests.processes.herd import lay_out
 from tests.processes.provider import CountingProvider
-from tests.processes.scenario import COOLED_MS, STORY, Inline, Play, spec
+from tests.processes.scenario import COOLED_MS, STORY, Breaks, Inline, Play, spec
 from tests.processes.verdict import QUERIES
 
 CHARGE: Final = (
@@ -70,9 +70,7 @@ def homes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
         shutil.rmtree(base, ignore_errors=True)
 
 
-async def played(
-    home: Path, breaks: Callable[[int, str], str | None], *, after: bool = False
-) -> tuple[Play, list[str]]:
+async def played(home: Path, breaks: Breaks, *, after: bool = False) -> tuple[Play, list[str]]:
     """The story with one fault; what it broke, in words."""
     play, found = Play(home), list[str]()
     async with play.core() as core:
@@ -89,8 +87,9 @@ async def played(
 
 async def verdict(core: Core, play: Play) -> list[str]:
     """I1-I5, I9-I11, I28 and the ends of all four operations."""
-    found = [*play.witness.uncharged, *await core.store.check(), *broken(core.store.turns.conn)]
-    ask = core.store.turns.conn.execute
+    conn = core.store.turns.conn  # type: ignore[attr-defined]
+    found = [*play.witness.uncharged, *await core.store.check(), *broken(conn)]
+    ask = conn.execute
     found += [f"{what}: {rows}" for what, query in QUERIES.items() if (rows := ask(query).fetchall())]
     operations = {o.operation_id: o for o in await core.store.operations(Filter())}
     for name, wanted in ENDS.items():
@@ -119,7 +118,7 @@ def cooled(play: Play) -> list[str]:
     return [f"T8: {job} was asked {ms} ms into the cool-down" for job, ms in waits if 0 < ms < COOLED_MS]
 
 
-def once(n: int, name: str) -> Callable[[int, str], str | None]:
+def once(n: int, name: str) -> Breaks:
     """The n-th statement fails with *name*."""
     return lambda at, sql: name if at == n else None
 
@@ -177,7 +176,7 @@ async def test_every_commit_may_succeed_and_lose_its_answer(homes: Any) -> None:
     assert await loop(homes, commits, after=True) == []
 
 
-def refusing(needle: str, name: str) -> Callable[[int, str], str | None]:
+def refusing(needle: str, name: str) -> Breaks:
     """Every statement that begins with *needle* fails with *name*."""
     return lambda at, sql: name if sql.startswith(needle) else None
 

@@ -42,8 +42,8 @@ QUERIES: Final = {
         "WHERE q.operation = o.op AND q.decided_at IS NULL) <> 1"
     ),
     "I5: a request of an ended operation has neither answer nor `answer_lost`": (
-        "SELECT o.id, i.n FROM operation o JOIN intent i ON i.operation = o.op LEFT JOIN observation v ON v.intent = i.id "
-        "WHERE o.status NOT IN ('waiting', 'held') AND v.intent IS NULL"
+        "SELECT o.id, i.n FROM operation o JOIN intent i ON i.operation = o.op "
+        "LEFT JOIN observation v ON v.intent = i.id WHERE o.status NOT IN ('waiting', 'held') AND v.intent IS NULL"
     ),
     "O2: a lease on an operation that has ended": (
         "SELECT id FROM operation WHERE status NOT IN ('waiting', 'held') AND lease_owner IS NOT NULL"

@@ -15,7 +15,6 @@ import msgspec
 
 from pollcore import schedule
 from pollcore.adapters.store.claims import Claims
-from pollcore.adapters.store.leases import LeaseWatch
 from pollcore.controller import Controller
 from pollcore.controller.shared import Shared
 from pollcore.facts import Moment, Operation, StoreUnusable
@@ -57,38 +56,13 @@ def shared_waits_lost_with_a_turn() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def lease_dead_by_a_stale_clock() -> Iterator[None]:
-    """F5 (O2, L3): a lease counts as unchanged since a time before it was seen."""
-    real = LeaseWatch.scan
-
-    def scan(self: LeaseWatch, conn: Any, known: Any, now: Moment, me: str) -> None:
-        before = dict(self._seen)
-        real(self, conn, known, now, me)
-        if self._last != now.boot:
-            return
-        fresh = {op for op, seen in self._seen.items() if before.get(op) is not seen}
-        for op, seen in self._seen.items():
-            if op not in fresh and op in self._first:  # type: ignore[attr-defined]
-                seen.since = now.boot
-                if not (known.name(seen.owner) != me and self._is_dead(known.name(seen.owner))):
-                    self._dead.pop(op, None)
-        self._first = fresh  # type: ignore[attr-defined]
-
-    with mock.patch.object(LeaseWatch, "scan", scan), mock.patch.object(LeaseWatch, "_first", set(), create=True):
-        yield
-
-
-@contextlib.contextmanager
 def a_question_plans_anew_by_the_wall() -> Iterator[None]:
     """F6 (T9): a question on a waiting operation works its plan out anew from the wall clock."""
-
-    def plan(op: Operation) -> tuple[object, ...]:
-        return op.status, op.next_poll_at, op.hold_until, op.deadline_at, op.deadline_boot, op.useful_until
 
     def raised(operation: Operation, now: Moment, **changes: object) -> Operation:
         before = schedule.reanchor(operation, now)
         after = msgspec.structs.replace(before, **changes, version=operation.version + 1)
-        if before.due_boot is not None and plan(after) == plan(before):
+        if before.due_boot is not None and not changes.keys() & {"status", "next_poll_at", "hold_until"}:
             return after
         return msgspec.structs.replace(after, due_boot=schedule.due_boot(after, now))
 
@@ -111,7 +85,6 @@ def useful_until_is_not_in_the_charge() -> Iterator[None]:
 
 KNOWN: tuple[Callable[[], AbstractContextManager[None]], ...] = (
     shared_waits_lost_with_a_turn,
-    lease_dead_by_a_stale_clock,
     a_question_plans_anew_by_the_wall,
     useful_until_is_not_in_the_charge,
 )

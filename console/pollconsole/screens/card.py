@@ -11,30 +11,21 @@ Source: spec E3, E4, E7, G3, G4, G8.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Final, Protocol
+from typing import Any, ClassVar, Protocol
 
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from pollconsole import draw
 from pollconsole.approve import approve
 from pollconsole.core_thread import TooSlow
 from pollconsole.draw import Line, text
 from pollconsole.guard_facts import Choice as Key
-from pollconsole.guard_facts import Evidence, GuardView, Inspect, State, Way
-from pollconsole.guarded import GuardedApp, GuardedCard
+from pollconsole.guard_facts import Evidence, Inspect, Way
 from pollconsole.safe import safe
-from pollconsole.screens.base import ConsoleScreen
-from pollconsole.screens.card_lines import Drawable, body_lines, confirm_lines, guard_bar, outcome_words
+from pollconsole.screens.card_lines import Drawable, body_lines, confirm_lines, outcome_words
+from pollconsole.screens.deciding import MAX_LABEL, DecidingScreen
 from pollconsole.state import State as Shared
 from pollconsole.widgets import LinesView, OneLine
 from pollcore.facts import Choice, ChoiceKind, Escalation, Moment, Operation, PollconsoleError, Stale
-
-SCROLLBAR: Final = 1
-MARGIN: Final = 2
-"""Cells left and right of the card's text."""
-MAX_LABEL: Final = 44
-"""A label in the prompt, which stands on one line of 80 cells; the card and the confirmation have it whole."""
 
 
 class Shown(Protocol):
@@ -50,22 +41,10 @@ class Shown(Protocol):
     def digest(self) -> str: ...
 
 
-class CardScreen(ConsoleScreen):
+class CardScreen(DecidingScreen):
     """One card. *ids*: the queue that it was opened from, for the keys of the previous and the next card."""
 
-    CSS = """
-    #card { height: 1fr; padding: 0 0 0 2; }
-    #confirm { height: auto; max-height: 14; padding: 0 0 0 2; display: none;
-        border-top: solid $warning; }
-    """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", "leave it waiting"),
-        Binding("down", "scroll(1)", "down"),
-        Binding("up", "scroll(-1)", "up"),
-        Binding("pagedown", "page(1)", "page down"),
-        Binding("pageup", "page(-1)", "page up"),
-        Binding("home", "ends(0)", "first"),
-        Binding("end", "ends(1)", "last"),
         Binding("left_square_bracket", "other(-1)", "previous card"),
         Binding("right_square_bracket", "other(1)", "next card"),
     ]
@@ -75,30 +54,9 @@ class CardScreen(ConsoleScreen):
         self.operation_id = operation_id
         self.ids = tuple(ids) or (operation_id,)
         self.shown: Shown | None = None
-        self.notice: Line = ()
-        self._busy = False
-        self._view: GuardView | None = None
-
-    @property
-    def guarded(self) -> GuardedApp[Any]:
-        app = self.app
-        assert isinstance(app, GuardedApp)
-        return app
-
-    def compose(self) -> ComposeResult:
-        yield OneLine(self.state, ground="footer", id="head")
-        yield LinesView(self.state, id="card", indent=4)
-        yield LinesView(self.state, id="confirm", indent=4)
-        yield OneLine(self.state, ground="attention", id="guard")
-        yield OneLine(self.state, ground="attention", id="prompt")
-        yield OneLine(self.state, id="said")
-        yield OneLine(self.state, ground="footer", id="foot")
 
     def on_mount(self) -> None:
         self._load()
-
-    def on_unmount(self) -> None:
-        self.guarded.guard_close()
 
     def on_resize(self) -> None:
         if self.shown is not None and not self._busy:
@@ -107,10 +65,8 @@ class CardScreen(ConsoleScreen):
     # --- the card -----------------------------------------------------------------------------------------------------
 
     def _load(self, notice: Line = ()) -> None:
-        self.guarded.guard_close()
-        self.shown, self.notice, self._view = None, notice, None
-        self.query_one("#confirm").display = False
-        self.query_one("#card", LinesView).show(((("reading the card ...", "muted"),),))
+        self.shown = None
+        self.show_reading(notice)
         self.run_worker(self._read(), exclusive=True)
 
     async def _read(self) -> None:
@@ -119,9 +75,7 @@ class CardScreen(ConsoleScreen):
             shown = await self.state.link.ask(lambda core: core.actions.card(operation_id))
         except PollconsoleError as error:
             if operation_id == self.operation_id:
-                self.query_one("#card", LinesView).show(((text(str(error), "attention"),),))
-                self.query_one("#prompt", OneLine).show(((" nothing to decide here", "muted"),))
-                self.query_one("#guard", OneLine).show(((" Esc goes back", "muted"),))
+                self.show_nothing((text(str(error), "attention"),))
             return
         if operation_id == self.operation_id:
             self._draw(shown)
@@ -129,33 +83,11 @@ class CardScreen(ConsoleScreen):
     def _draw(self, shown: Shown) -> None:
         """Draw *shown* and guard exactly these lines."""
         self.shown = shown
-        width = self.app.size.width - MARGIN - SCROLLBAR
-        body = self.query_one("#card", LinesView)
-        body.wrap_for(width)
-        body.show(body_lines(shown.card, width))
-        self.query_one("#said", OneLine).show(self.notice)
+        self.show_lines(body_lines(shown.card, self.text_width))
         self.tick(self.state.now(), True)
-        if self.state.read_only:
-            self.query_one("#guard", OneLine).show(((" READ-ONLY", "held"),))
-            self.query_one("#prompt", OneLine).show(((" this console was started to look, not to decide", "muted"),))
-            return
         pairs = list(zip(shown.card.choices, shown.card.options, strict=True))
         keys = tuple(self._key(choice, option.label) for choice, option in pairs if choice.unavailable is None)
-        confirms = {
-            choice.key: tuple(
-                draw.plain(piece)
-                for line in confirm_lines(choice, option)
-                for piece in draw.wrap(line, width, indent=4)
-            )
-            for choice, option in pairs
-        }
-        self.guarded.guard_open(
-            GuardedCard(card_digest=shown.digest, lines=body.lines, choices=keys, confirm_lines=confirms),
-            screen=self,
-            on_guard_change=self._draw_guard,
-            on_evidence=self._decide,
-            on_inspect=self._inspect,
-        )
+        self.guard(shown.digest, keys, {choice.key: confirm_lines(choice, option) for choice, option in pairs})
 
     @staticmethod
     def _key(choice: Choice, label: str) -> Key:
@@ -165,25 +97,6 @@ class CardScreen(ConsoleScreen):
         elif choice.kind is ChoiceKind.DENY:
             way = Way.ONE_KEY
         return Key(choice.key, safe(label, MAX_LABEL), way)
-
-    def _draw_guard(self, view: GuardView) -> None:
-        """Paint state, bar, marker and prompt; in the second step what exactly is about to be granted."""
-        self._view = view
-        state, prompt, message = guard_bar(view)
-        self.query_one("#guard", OneLine).show(state)
-        self.query_one("#prompt", OneLine).show(prompt)
-        self.query_one("#said", OneLine).show(self.notice or message, message if self.notice else ())
-        confirm = self.query_one("#confirm", LinesView)
-        shown = self.shown
-        if view.choice is not None and shown is not None:
-            confirm.wrap_for(self.app.size.width - MARGIN - SCROLLBAR)
-            for choice, option in zip(shown.card.choices, shown.card.options, strict=True):
-                if choice.key == view.choice.digit:
-                    confirm.show(confirm_lines(choice, option))
-            confirm.styles.height = len(confirm.lines) + 1
-            confirm.display = True
-        else:
-            confirm.display = False
 
     def tick(self, now: Moment, changed: bool) -> None:
         """The head counts on; a card whose question or version moved is drawn anew (E7)."""
@@ -205,7 +118,7 @@ class CardScreen(ConsoleScreen):
 
     # --- decisions ----------------------------------------------------------------------------------------------------
 
-    async def _decide(self, evidence: Evidence) -> None:
+    async def decided(self, evidence: Evidence) -> None:
         """The guard proved two keys. Carry the choice out; whatever was refused leaves the question waiting."""
         shown = self.shown
         if shown is None or self._busy:
@@ -240,30 +153,11 @@ class CardScreen(ConsoleScreen):
         self.state.say(f"{self.operation_id}: {why}", "attention")
         self._load((text(f" {why}", "attention"),))
 
-    def _inspect(self, chosen: Inspect) -> None:  # noqa: ARG002
+    def inspected(self, chosen: Inspect) -> None:  # noqa: ARG002
         opener: Any = self.app.opens  # type: ignore[attr-defined]
         opener("inspect", self.operation_id)
 
     # --- keys ---------------------------------------------------------------------------------------------------------
-
-    def action_leave(self) -> None:
-        if self._view is not None and self._view.state is State.DECIDED and self._busy:
-            return
-        self.app.pop_screen()
-
-    def action_scroll(self, by: int) -> None:
-        self.query_one("#card", LinesView).scroll_relative(y=by, animate=False)
-
-    def action_page(self, by: int) -> None:
-        view = self.query_one("#card", LinesView)
-        view.scroll_relative(y=by * max(1, view.size.height - 1), animate=False)
-
-    def action_ends(self, last: int) -> None:
-        view = self.query_one("#card", LinesView)
-        if last:
-            view.scroll_end(animate=False)
-        else:
-            view.scroll_home(animate=False)
 
     def action_other(self, by: int) -> None:
         """The next card needs its own key to appear (G8)."""

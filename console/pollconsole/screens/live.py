@@ -136,7 +136,8 @@ class LiveScreen(ConsoleScreen):
         self.query_one("#columns", OneLine).show(column_line(self.table.columns))
 
     def _draw_views(self, now: Moment) -> None:
-        lines = view_lines(self.state, now, typing=self.mode == "filter", found=len(self.table.ids))
+        width = self.app.size.width
+        lines = view_lines(self.state, now, width, typing=self.mode == "filter", found=len(self.table.ids))
         self.query_one("#views", OneLine).show(*lines)
 
     def _draw_said(self, now: Moment) -> None:

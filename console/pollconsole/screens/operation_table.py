@@ -12,7 +12,7 @@ from typing import Final
 from pollconsole import rows
 from pollconsole.board import View
 from pollconsole.core_thread import beat_age_ms
-from pollconsole.draw import Line, fit, text
+from pollconsole.draw import Line, fit, text, width_of
 from pollconsole.mailbox import CoreRole
 from pollconsole.state import State
 from pollconsole.widgets import Table
@@ -79,18 +79,23 @@ def column_line(width: int) -> Line:
     return line
 
 
-def view_lines(state: State, now: Moment, *, typing: bool, found: int) -> tuple[Line, Line]:
-    """The views with what each counts, or the filter; and the order."""
+def view_lines(state: State, now: Moment, width: int, *, typing: bool, found: int) -> tuple[Line, Line]:
+    """The views with what each counts, or the filter; and the order, unless *width* has no room for it."""
     order = f"{'v' if state.reverse else '^'}{state.sort.value} "
     if typing or state.needle:
         typed = (f" / {state.needle}{'_' if typing else ''}", "attention" if typing else "key")
         return (typed,), ((f"{found:,} of {len(state.board.operations):,}  {order}", "muted"),)
     counts = state.board.figures(now).by_view
-    left: Line = ((" ", "text"),)
+    parts: list[Line] = []
     for number, view in enumerate(View, 1):
         here = view is state.view
         wanted = view is View.NEEDS and counts[view] > 0
         role = "title" if here else "attention" if wanted else "muted"
         label = f"[{view.value} {counts[view]:,}]" if here else f"{view.value} {counts[view]:,}"
-        left = (*left, (f"{number} ", "faint"), (label, role), (" ", "text"))
-    return left, ((order, "faint"),)
+        parts.append(((f"{number} ", "faint"), (label, role)))
+    cells = 1 + sum(width_of(part) for part in parts)
+    gap = "  " if cells + 2 * (len(parts) - 1) <= width else " "  # a count must not read as the next view's key
+    left: Line = ((" ", "text"),)
+    for number, part in enumerate(parts):
+        left = (*left, *(((gap, "text"),) if number else ()), *part)
+    return left, ((order, "faint"),) if width_of(left) + 1 + len(order) <= width else ()

@@ -21,7 +21,8 @@ from pollconsole.widgets import OneLine, Table
 from pollcore.facts import Escalation, Moment
 
 REASON: Final = 26
-ID: Final = 20
+ID: Final = 16
+WAITS: Final = 12
 _GROUP: Final = "group "
 
 
@@ -52,8 +53,8 @@ class QueueTable(Table):
             (" ", "text"),
             (fit(question.reason.value, REASON), "attention"),
             (" ", "text"),
-            (fit(words.span(max(0, now.wall - question.asked_at)), 12), "muted"),
-            text(said, "muted", 60),
+            (fit(words.span(max(0, now.wall - question.asked_at)), WAITS), "muted"),
+            (fit(text(said)[0], max(0, self.columns - (ID + REASON + WAITS + 4))), "muted"),
         )
 
 
@@ -96,7 +97,7 @@ class QueueScreen(ConsoleScreen):
     def tick(self, now: Moment, changed: bool) -> None:
         what = "approvals that wait" if self.approvals else "decisions that wait"
         self.show_head(((f" {what}", "title"),), now)
-        head = f"  {fit('OPERATION', ID)} {fit('WHY', REASON)} {fit('WAITS', 12)}FOR"
+        head = f"  {fit('OPERATION', ID)} {fit('WHY', REASON)} {fit('WAITS', WAITS)}FOR"
         self.query_one("#columns", OneLine).show(((head, "faint"),))
         self.keys(("Enter", "open the card"), ("t", "detail"), ("Esc", "back"))
         last = self.state.messages[-1] if self.state.messages else None

@@ -78,8 +78,9 @@ class Gathered(msgspec.Struct, frozen=True, kw_only=True):
         sent = [a for a in self.actions.get(operation.operation_id, ()) if a.kind is ActionKind.CANCEL]
         none = _Keyring(True) if operation.credential is None else _Keyring(False)
         keyring = self.keyring.get(operation.credential or "", none)
-        can_resubmit = contract.policy.can_resubmit
-        fingerprint = requests.fingerprint(contract, operation.submitted) if can_resubmit else None
+        can_resubmit, stored = contract.policy.can_resubmit, operation.submitted.request_fingerprint
+        # rendered only where it can be compared with something
+        fingerprint = requests.fingerprint(contract, operation.submitted) if can_resubmit and stored else None
         return Circumstances(
             changed_contract=self._changed(operation),
             other_credentials=self._others(contract, operation),
@@ -88,7 +89,7 @@ class Gathered(msgspec.Struct, frozen=True, kw_only=True):
             keyring_problem=keyring.problem,
             unvalidated_result=operation.result is not None and not operation.result.validated,
             resubmit_possible=can_resubmit,
-            fingerprint_matches=fingerprint is not None and fingerprint == operation.submitted.request_fingerprint,
+            fingerprint_matches=fingerprint is not None and fingerprint == stored,
             resubmit_limits=contract.policy.default,
             cooldown_until=_cooldown(operation, self.cooldowns, self.now),
             cancel_sent_at=sent[-1].at if sent else None,

@@ -1,7 +1,7 @@
 """The card of all operations that one cause stopped.
 
-Job: read what is asked in bulk, draw the card from the very list that will be executed, freeze that list. Must not know:
-keys, screens, how an answer is carried out (that is `one_answer`).
+Job: read what is asked in bulk, draw the card from the very list that will be executed, freeze that list. Must not
+know: keys, screens, how an answer is carried out (that is `one_answer`).
 Source: spec E10, G4.
 """
 

@@ -1,0 +1,178 @@
+"""What every card has on its screen: the text, the confirmation, the guard's lines, and the keys that only move.
+
+Job: compose, paint the guard's view, scroll. Must not know: what is asked, how a choice is carried out. Nothing here
+takes the focus; leaving decides nothing; every key but the guard's is counted and ignored.
+
+Source: spec G3, G4, G8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Final
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+
+from pollconsole import draw
+from pollconsole.draw import Line
+from pollconsole.guard_facts import NAVIGATION, Evidence, GuardView, Inspect, State
+from pollconsole.guard_facts import Choice as Key
+from pollconsole.guarded import GuardedApp, GuardedCard
+from pollconsole.screens.base import ConsoleScreen
+from pollconsole.screens.card_lines import guard_bar
+from pollconsole.state import State as Shared
+from pollconsole.widgets import LinesView, OneLine
+
+SCROLLBAR: Final = 1
+MARGIN: Final = 2
+"""Cells left and right of the card's text."""
+INDENT: Final = 4
+MAX_LABEL: Final = 44
+"""A label in the prompt, which stands on one line of 80 cells; the card and the confirmation have it whole."""
+
+
+class DecidingScreen(ConsoleScreen):
+    """One card. Subclasses read it, draw it, and carry out what the guard proved."""
+
+    CSS = """
+    #card { height: 1fr; padding: 0 0 0 2; }
+    #confirm { height: auto; max-height: 17; padding: 0 0 0 2; display: none;
+        border-top: solid $warning; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "leave", "leave it waiting"),
+        Binding("down", "scroll(1)", "down"),
+        Binding("up", "scroll(-1)", "up"),
+        Binding("pagedown", "page(1)", "page down"),
+        Binding("pageup", "page(-1)", "page up"),
+        Binding("home", "ends(0)", "first"),
+        Binding("end", "ends(1)", "last"),
+    ]
+    more_keys: ClassVar[frozenset[str]] = frozenset()
+    """Keys beside those that move, which reach this screen's own bindings while its card is open."""
+
+    def __init__(self, state: Shared) -> None:
+        super().__init__(state)
+        self.notice: Line = ()
+        self._busy = False
+        self._view: GuardView | None = None
+        self._confirms: Mapping[str, Sequence[Line]] = {}
+
+    @property
+    def guarded(self) -> GuardedApp[Any]:
+        app = self.app
+        assert isinstance(app, GuardedApp)
+        return app
+
+    @property
+    def text_width(self) -> int:
+        """Cells of a line of the card."""
+        return self.app.size.width - MARGIN - SCROLLBAR
+
+    def compose(self) -> ComposeResult:
+        yield OneLine(self.state, ground="footer", id="head")
+        yield LinesView(self.state, id="card", indent=INDENT)
+        yield LinesView(self.state, id="confirm", indent=INDENT)
+        yield OneLine(self.state, ground="attention", id="guard")
+        yield OneLine(self.state, ground="attention", id="prompt")
+        yield OneLine(self.state, id="said")
+        yield OneLine(self.state, ground="footer", id="foot")
+
+    def on_unmount(self) -> None:
+        self.guarded.guard_close()
+
+    # --- for subclasses -----------------------------------------------------------------------------------------------
+
+    def decided(self, evidence: Evidence) -> Any:
+        """The guard proved the keys of one choice."""
+        raise NotImplementedError
+
+    def inspected(self, chosen: Inspect) -> None:
+        """A choice that decides nothing was taken."""
+        raise NotImplementedError
+
+    def show_reading(self, notice: Line = ()) -> None:
+        """Nothing is shown yet, so nothing can be decided."""
+        self.guarded.guard_close()
+        self.notice, self._view = notice, None
+        self.query_one("#confirm").display = False
+        self.query_one("#card", LinesView).show(((("reading the card ...", "muted"),),))
+
+    def show_nothing(self, why: Line) -> None:
+        """There is no card: say why."""
+        self.query_one("#card", LinesView).show((why,))
+        self.query_one("#prompt", OneLine).show(((" nothing to decide here", "muted"),))
+        self.query_one("#guard", OneLine).show(((" Esc goes back", "muted"),))
+
+    def show_lines(self, lines: Sequence[Line]) -> LinesView:
+        """Draw the card's text."""
+        body = self.query_one("#card", LinesView)
+        body.wrap_for(self.text_width)
+        body.show(lines)
+        self.query_one("#said", OneLine).show(self.notice)
+        return body
+
+    def guard(self, digest: str, keys: tuple[Key, ...], confirms: Mapping[str, Sequence[Line]]) -> None:
+        """Guard exactly the lines that are drawn. *confirms*: by digit, what is about to be done."""
+        if self.state.read_only:
+            self.query_one("#guard", OneLine).show(((" READ-ONLY", "held"),))
+            self.query_one("#prompt", OneLine).show(((" this console was started to look, not to decide", "muted"),))
+            return
+        self._confirms = confirms
+        wrapped = {
+            digit: tuple(
+                draw.plain(piece) for line in lines for piece in draw.wrap(line, self.text_width, indent=INDENT)
+            )
+            for digit, lines in confirms.items()
+        }
+        body = self.query_one("#card", LinesView)
+        self.guarded.guard_open(
+            GuardedCard(
+                card_digest=digest,
+                lines=body.lines,
+                choices=keys,
+                confirm_lines=wrapped,
+                navigation=NAVIGATION | self.more_keys,
+            ),
+            screen=self,
+            on_guard_change=self._draw_guard,
+            on_evidence=self.decided,
+            on_inspect=self.inspected,
+        )
+
+    def _draw_guard(self, view: GuardView) -> None:
+        """Paint state, bar, marker and prompt; in the second step what exactly is about to be granted."""
+        self._view = view
+        state, prompt, message = guard_bar(view)
+        self.query_one("#guard", OneLine).show(state)
+        self.query_one("#prompt", OneLine).show(prompt)
+        self.query_one("#said", OneLine).show(self.notice or message, message if self.notice else ())
+        confirm = self.query_one("#confirm", LinesView)
+        lines = self._confirms.get(view.choice.digit) if view.choice is not None else None
+        if lines is not None:
+            confirm.wrap_for(self.text_width)
+            confirm.show(lines)
+            confirm.styles.height = len(confirm.lines) + 1
+        confirm.display = lines is not None
+
+    # --- keys ---------------------------------------------------------------------------------------------------------
+
+    def action_leave(self) -> None:
+        if self._view is not None and self._view.state is State.DECIDED and self._busy:
+            return
+        self.app.pop_screen()
+
+    def action_scroll(self, by: int) -> None:
+        self.query_one("#card", LinesView).scroll_relative(y=by, animate=False)
+
+    def action_page(self, by: int) -> None:
+        view = self.query_one("#card", LinesView)
+        view.scroll_relative(y=by * max(1, view.size.height - 1), animate=False)
+
+    def action_ends(self, last: int) -> None:
+        view = self.query_one("#card", LinesView)
+        if last:
+            view.scroll_end(animate=False)
+        else:
+            view.scroll_home(animate=False)

@@ -1,0 +1,1 @@
+"""One cause, thousands of operations: one card, one answer."""
