@@ -15,11 +15,9 @@ import argparse
 import asyncio
 import contextlib
 import io
-import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -37,6 +35,7 @@ from textual.pilot import Pilot  # noqa: E402
 from pollconsole import bridge, demo  # noqa: E402
 from pollconsole.console import ConsoleApp  # noqa: E402
 from pollconsole.core_thread import CoreThread  # noqa: E402
+from pollconsole.demo.clock import DemoClock  # noqa: E402
 from pollconsole.driver import headless_guard_driver  # noqa: E402
 from pollconsole.guard import GuardTimes, State  # noqa: E402
 from pollconsole.screens.card import CardScreen  # noqa: E402
@@ -48,8 +47,11 @@ from pollcore.facts import Instant, StopReason  # noqa: E402
 SEED: Final = 7
 BEGIN: Final = Instant(1_772_442_000_000)
 """2026-03-02T09:00:00Z."""
-LOOK_AT_S: Final = 170.0
-"""Demo time at which the pictures are taken."""
+EARLY_S: Final = 46.0
+LATE_S: Final = 170.0
+"""Demo times at which pictures are taken: when some things have gone wrong, and when most have."""
+SETTLE_S: Final = 1.5
+"""Real time in which what was under way when time stopped is recorded."""
 LIMIT_S: Final = 120.0
 """Real time that any one thing may take."""
 SMALL: Final = (80, 24)
@@ -70,8 +72,13 @@ ON_DARK: Final = TerminalTheme((12, 12, 12), (204, 204, 204), _SIXTEEN[:8], _SIX
 ON_LIGHT: Final = TerminalTheme((255, 255, 255), (40, 40, 40), _SIXTEEN[:8], _SIXTEEN[8:])
 """A terminal's own sixteen colours, as one of the common ones has them."""
 
+CELL: Final = (12.0, 24.4)
+"""Of one character, in the units of the picture, as rich draws it."""
+MARGIN: Final = 8
+COLOURS_IN_PNG: Final = 256
+
 _SVG: Final = """\
-<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">
+<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 WIDE HIGH" width="WIDE" height="HIGH">
 <style>
 .{unique_id}-matrix {{ font-family: "DejaVu Sans Mono", "Liberation Mono", Menlo, Consolas, monospace;
   font-size: {char_height}px; line-height: {line_height}px; white-space: pre; }}
@@ -80,8 +87,8 @@ _SVG: Final = """\
 <defs>
 {lines}
 </defs>
-<rect width="{width}" height="{height}" fill="PAPER"/>
-<g transform="translate(8, 8)">
+<rect width="WIDE" height="HIGH" fill="PAPER"/>
+<g transform="translate(MARGIN, MARGIN)">
 {backgrounds}
 <g class="{unique_id}-matrix">
 {matrix}
@@ -115,6 +122,7 @@ class Picture(NamedTuple):
     scene: Scene
     size: tuple[int, int] = SMALL
     theme: str = "dark"
+    at_s: float = EARLY_S
     terminal: TerminalTheme = ON_DARK
     colours: Colours = Colours.FULL
 
@@ -156,7 +164,7 @@ async def help_(studio: Studio) -> None:
 
 
 async def messages(studio: Studio) -> None:
-    await studio.pilot.press("M")
+    await studio.pilot.press("p", "p", "q", "M")
 
 
 async def themes(studio: Studio) -> None:
@@ -212,21 +220,21 @@ def asked_about(app: ConsoleApp) -> str:
     raise LookupError("the demo asks nothing that is worth a picture")
 
 
-SCREENS: Final[dict[str, Scene]] = {
-    "live": live,
-    "filter": filtered,
-    "needs-you": needs_you,
-    "decisions": decisions,
-    "approvals": approvals,
-    "detail": detail,
-    "card": card,
-    "confirm": confirm,
-    "help": help_,
-    "messages": messages,
-    "themes": themes,
-}
+SCREENS: Final[tuple[tuple[str, Scene, float], ...]] = (
+    ("live", live, EARLY_S),
+    ("filter", filtered, EARLY_S),
+    ("themes", themes, EARLY_S),
+    ("help", help_, EARLY_S),
+    ("messages", messages, EARLY_S),
+    ("needs-you", needs_you, LATE_S),
+    ("decisions", decisions, LATE_S),
+    ("approvals", approvals, LATE_S),
+    ("detail", detail, LATE_S),
+    ("card", card, LATE_S),
+    ("confirm", confirm, LATE_S),
+)
 PICTURES: Final[tuple[Picture, ...]] = (
-    *(Picture(f"{name}-{w}x{h}", scene, (w, h)) for w, h in (SMALL, LARGE) for name, scene in SCREENS.items()),
+    *(Picture(f"{name}-{w}x{h}", scene, (w, h), at_s=at_s) for w, h in (SMALL, LARGE) for name, scene, at_s in SCREENS),
     *(Picture(f"theme-{name}", live, theme=name) for name in SHIPPED),
     Picture("theme-terminal-on-light", live, theme="terminal", terminal=ON_LIGHT),
     Picture("theme-no-colour", live, theme="monochrome", colours=Colours.NONE),
@@ -235,9 +243,25 @@ PICTURES: Final[tuple[Picture, ...]] = (
 # --- taking -----------------------------------------------------------------------------------------------------------
 
 
+class Clock:
+    """Lets the demo's time pass up to a moment, and no further."""
+
+    def __init__(self, clock: DemoClock) -> None:
+        self._clock = clock
+        self._life_ms = clock._life_ms
+
+    async def reach(self, pilot: Pilot[Any], at_s: float) -> None:
+        """Go on to *at_s* of demo time, then stand still: the demo's own way to do so, before its time."""
+        if self._clock.passed_s() < at_s:
+            self._clock._life_ms = self._life_ms
+            await until(pilot, lambda: self._clock.passed_s() >= at_s, f"the demo comes to {at_s:.0f} s")
+            self._clock._life_ms = 0.0
+            await pilot.pause(SETTLE_S)
+
+
 @asynccontextmanager
-async def studio() -> AsyncIterator[tuple[ConsoleApp, Pilot[Any]]]:
-    """A console over the demo, whose time stands still after enough has happened."""
+async def studio() -> AsyncIterator[tuple[ConsoleApp, Pilot[Any], Clock]]:
+    """A console over the demo."""
     with demo.start(seed=SEED, begin=BEGIN) as setup:
 
         def runner(job: Any) -> None:
@@ -249,10 +273,7 @@ async def studio() -> AsyncIterator[tuple[ConsoleApp, Pilot[Any]]]:
         try:
             with headless_guard_driver():
                 async with app.run_test(size=SMALL) as pilot:
-                    await until(pilot, lambda: setup.clock.passed_s() >= LOOK_AT_S, "the demo has come far enough")
-                    setup.clock._life_ms = 0.0  # the demo's own way to stand still, before its time
-                    await pilot.pause(1.5)
-                    yield app, pilot
+                    yield app, pilot, Clock(setup.clock)
         finally:
             await asyncio.to_thread(link.stop)
 
@@ -263,12 +284,14 @@ async def take(app: ConsoleApp, pilot: Pilot[Any], picture: Picture) -> str:
     app.wear(next(each for each in app.loaded_themes if each.name == picture.theme))
     await pilot.resize_terminal(*picture.size)
     await pilot.pause(0.2)
+    app.state.board._figures = None  # counted once a second of a clock that stands still
     await picture.scene(Studio(app, pilot, picture.size))
     await pilot.pause(0.6)
     svg = as_svg(app, picture)
     while len(app.screen_stack) > 1:
         app.pop_screen()
         await pilot.pause(0.1)
+    app.state.messages.clear()
     await pilot.press("escape", "1")
     await pilot.pause(0.1)
     return svg
@@ -288,10 +311,15 @@ def as_svg(app: ConsoleApp, picture: Picture) -> str:
     )
     console.print(app.screen._compositor.render_update(full=True))
     ground = app.worn.background
-    paper = ground.hex if ground.ansi is None and picture.colours is Colours.FULL else picture.terminal.background_color.hex
+    paper = (
+        ground.hex if ground.ansi is None and picture.colours is Colours.FULL else picture.terminal.background_color.hex
+    )
+    frame = _SVG.replace("PAPER", paper).replace("MARGIN", str(MARGIN))
+    for mark, cells, cell in (("WIDE", width, CELL[0]), ("HIGH", height, CELL[1])):
+        frame = frame.replace(mark, f"{cells * cell + 2 * MARGIN:.0f}")
     svg = console.export_svg(
         theme=picture.terminal,
-        code_format=_SVG.replace("PAPER", paper),
+        code_format=frame,
         font_aspect_ratio=0.6,
         unique_id=picture.name,
     )
@@ -300,6 +328,17 @@ def as_svg(app: ConsoleApp, picture: Picture) -> str:
 
 def to_png(svg: Path, png: Path) -> bool:
     """Draw *svg* with whatever this machine has; False where it has nothing."""
+    drawn = _draw(svg, png)
+    with contextlib.suppress(ImportError):
+        from PIL import Image  # type: ignore[import-not-found, import-untyped, unused-ignore]
+
+        if drawn:  # a screen has few colours: a palette makes a third of it
+            whole = Image.open(png).convert("RGB")
+            whole.quantize(COLOURS_IN_PNG, kmeans=2, dither=Image.Dither.NONE).save(png, optimize=True)
+    return drawn
+
+
+def _draw(svg: Path, png: Path) -> bool:
     with contextlib.suppress(ImportError, OSError):  # OSError: the binding without its library
         import cairosvg  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
@@ -312,7 +351,14 @@ def to_png(svg: Path, png: Path) -> bool:
         if found := shutil.which(name):
             first = svg.read_text("utf-8").split('viewBox="0 0 ')[1].split('"')[0].split()
             size = ",".join(str(round(float(each))) for each in first)
-            command = [found, "--headless", "--hide-scrollbars", f"--window-size={size}", f"--screenshot={png}", str(svg)]
+            command = [
+                found,
+                "--headless",
+                "--hide-scrollbars",
+                f"--window-size={size}",
+                f"--screenshot={png}",
+                str(svg),
+            ]
             subprocess.run(command, check=True, timeout=LIMIT_S, capture_output=True)
             return True
     return False
@@ -324,13 +370,13 @@ async def make(into: Path, names: list[str]) -> int:
     if not wanted:
         print(f"no such picture; there are {', '.join(each.name for each in PICTURES)}", file=sys.stderr)
         return 2
-    into.mkdir(parents=True, exist_ok=True)
     drawn = True
-    async with studio() as (app, pilot):
-        for picture in wanted:
+    async with studio() as (app, pilot, clock):
+        for picture in sorted(wanted, key=lambda each: each.at_s):
+            await clock.reach(pilot, picture.at_s)
             path = into / f"{picture.name}.svg"
             path.write_text(await take(app, pilot, picture), "utf-8")
-            print(path)
+    print(f"{len(wanted)} pictures in {into}")
     for picture in wanted:
         if picture.name in PNGS and drawn:
             png = into / f"{picture.name}.png"
@@ -347,6 +393,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help="some pictures alone, by the beginning of their name")
     parser.add_argument("--into", type=Path, default=HERE, metavar="FOLDER")
     given = parser.parse_args()
+    given.into.mkdir(parents=True, exist_ok=True)
     return asyncio.run(make(given.into, given.names))
 
 

@@ -7,7 +7,8 @@ and cursor are by operation id, never by row number.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Final
 
@@ -15,7 +16,7 @@ import msgspec
 
 from pollconsole import rows, words
 from pollconsole.mailbox import Delta
-from pollcore.facts import SECOND, Escalation, Moment, Operation, Status, StopReason
+from pollcore.facts import SECOND, Escalation, Instant, Moment, Operation, Status, StopReason
 
 MAX_ENDED: Final = 2_000
 """Ended operations kept on the screen; the store keeps all."""
@@ -70,6 +71,8 @@ class Waiting(msgspec.Struct, frozen=True):
     approvals: int
     escalations: int
     oldest_ms: int
+    causes: int
+    """Cards of the decisions: one answer may cover all that one cause stopped (E10)."""
 
     @property
     def total(self) -> int:
@@ -130,8 +133,9 @@ class Board:
         """What the strip says."""
         asked = self.wanted()
         approvals = sum(question.reason in APPROVALS for question in asked)
+        causes = len({question.cause for question in asked if question.reason not in APPROVALS})
         oldest = min((question.asked_at for question in asked), default=now.wall)
-        return Waiting(approvals, len(asked) - approvals, max(0, now.wall - oldest))
+        return Waiting(approvals, len(asked) - approvals, max(0, now.wall - oldest), causes)
 
     def figures(self, now: Moment) -> Figures:
         """Counts over all rows; counted anew at most once a second of *now*, and when the first rows come."""
@@ -250,9 +254,41 @@ def finder(needle: str) -> Callable[[Operation], bool]:
     return fits
 
 
-def by_cause(questions: Sequence[Escalation]) -> list[tuple[Escalation, ...]]:
+class Cause(msgspec.Struct, frozen=True):
+    """What waits for one cause, counted when rows changed, not at each tick."""
+
+    cause: str
+    questions: tuple[Escalation, ...]
+    """The oldest first."""
+    reason: str
+    """The most frequent one; `provider_failure +1 more` where there are others."""
+    oldest_at: Instant
+    ends_at: Instant | None
+    """When the first of their waits ends; None: no row is known."""
+
+
+def by_cause(questions: Sequence[Escalation], operations: Mapping[str, Operation]) -> list[Cause]:
     """Questions with one cause together, the oldest first (E10)."""
     groups: dict[str, list[Escalation]] = {}
     for question in sorted(questions, key=lambda q: (q.asked_at, q.escalation_id)):
         groups.setdefault(question.cause, []).append(question)
-    return [tuple(group) for group in groups.values()]
+    return [_cause(cause, group, operations) for cause, group in groups.items()]
+
+
+def _cause(cause: str, group: Sequence[Escalation], operations: Mapping[str, Operation]) -> Cause:
+    reasons = Counter(question.reason.value for question in group)
+    reason = reasons.most_common(1)[0][0]
+    known = (operations.get(question.operation_id) for question in group)
+    return Cause(
+        cause,
+        tuple(group),
+        reason if len(reasons) == 1 else f"{reason} +{len(reasons) - 1} more",
+        group[0].asked_at,
+        min((wait_ends_at(operation) for operation in known if operation is not None), default=None),
+    )
+
+
+def wait_ends_at(operation: Operation) -> Instant:
+    """By our deadline, the end of usefulness or the provider's own expiry, whichever is first."""
+    ends = (operation.deadline_at, operation.useful_until, operation.provider_expires_at)
+    return min(end for end in ends if end is not None)

@@ -26,6 +26,7 @@ from pollconsole.mailbox import CoreRole
 from pollconsole.screens.base import ConsoleScreen
 from pollconsole.screens.card import CardScreen
 from pollconsole.screens.detail import DetailScreen
+from pollconsole.screens.group import GroupScreen
 from pollconsole.screens.live import LiveScreen
 from pollconsole.screens.queue import QueueScreen
 from pollconsole.screens.text import HelpScreen, MessagesScreen
@@ -138,11 +139,16 @@ class ConsoleApp(ThemedApp):
     # --- opening ------------------------------------------------------------------------------------------------------
 
     def opens(self, what: str, operation_id: str, ids: Sequence[str] = ()) -> None:
-        """Open a screen for one operation. `question` first asks the core for one on a running operation."""
+        """Open a screen for one operation. `question` first asks the core for one on a running operation.
+
+        `group` opens the card of one cause, which is named in place of an operation.
+        """
         if what == "detail":
             self.push_screen(DetailScreen(self.state, operation_id))
         elif what == "inspect":
             self.push_screen(DetailScreen(self.state, operation_id, over_card=True))
+        elif what == "group":
+            self.push_screen(GroupScreen(self.state, operation_id))
         elif what == "card":
             self.push_screen(CardScreen(self.state, operation_id, ids))
         elif operation_id in self.state.board.questions:

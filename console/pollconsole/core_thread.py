@@ -14,11 +14,11 @@ import asyncio
 import concurrent.futures
 import contextlib
 import threading
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from pollconsole.mailbox import Beat, CoreRole, Delta, Mailbox
-from pollcore.facts import Moment, Operation, PollconsoleError, Status, StoreUnusable
+from pollcore.facts import Moment, PollconsoleError, Status, StoreUnusable
 
 if TYPE_CHECKING:
     from pollconsole import bridge
@@ -220,22 +220,17 @@ class CoreThread:
         change = await core.store.change()
         live = tuple(status for status in Status if not status.is_end)
         ended = tuple(status for status in Status if status.is_end)
-        questions = tuple(await core.store.questions())
+        pairs = await core.store.asked()
+        questions = tuple(question for _, question in pairs)
         rows = list(await bridge.operations(core, statuses=live, limit=FIRST_ROWS))
         more = len(rows) == FIRST_ROWS
         rows += await bridge.operations(core, statuses=ended, limit=MAX_ENDED)
-        rows += await self._asked_about(core, questions, rows)
+        known = {row.operation_id for row in rows}
+        rows += [operation for operation, _ in pairs if operation.operation_id not in known]
         self.mailbox.put(rows, questions=questions, beats=await self._beats(core), change=change, loaded=True)
         if more:  # a screen full is there already
             self.mailbox.put(await bridge.operations(core, statuses=live, limit=MAX_ROWS))
         return change
-
-    @staticmethod
-    async def _asked_about(core: bridge.Core, questions: Sequence[Any], rows: Sequence[Operation]) -> list[Operation]:
-        known = {row.operation_id for row in rows}
-        wanted = [q.operation_id for q in questions if q.operation_id and q.operation_id not in known]
-        found = [await core.store.operation(each) for each in wanted[:MAX_ENDED]]
-        return [each for each in found if each is not None]
 
     async def _feed(self, core: bridge.Core, seen: int) -> None:
         """Hand over what changes, newest only, until cancelled."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import ClassVar, Final
 
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
@@ -22,6 +23,8 @@ from pollcore.facts import Moment, Status
 NAME: Final = 26
 ABOUT: Final = 48
 BAR: Final = 20
+AROUND: Final = 4
+"""Lines of the screen besides list and samples: head, columns, message, keys."""
 GAP: Final = (" ", "text")
 
 
@@ -42,9 +45,7 @@ class ThemeTable(Table):
 class ThemeScreen(ConsoleScreen):
     """Every theme, seen before it is kept."""
 
-    CSS = """
-    #themes { height: 1fr; }
-    """
+    CSS = "#space { height: 1fr; }"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "take the old one back"),
         Binding("enter", "keep", "keep it"),
@@ -80,6 +81,7 @@ class ThemeScreen(ConsoleScreen):
         yield ThemeTable(self.state, id="themes")
         for number, (_, ground) in enumerate(samples()):
             yield OneLine(self.state, ground=ground, id=f"sample{number}")
+        yield OneLine(self.state, id="space")
         yield OneLine(self.state, id="said")
         yield OneLine(self.state, ground="footer", id="foot")
 
@@ -93,7 +95,15 @@ class ThemeScreen(ConsoleScreen):
         self.table.show_ids(list(self._themes))
         for number, (line, _) in enumerate(samples()):
             self.query_one(f"#sample{number}", OneLine).show(line)
+        self._lay_out(self.app.size.height)
         self.tick(self.state.now(), True)
+
+    def on_resize(self, event: events.Resize) -> None:
+        self._lay_out(event.size.height)
+
+    def _lay_out(self, height: int) -> None:
+        """The samples stand right under the list; a long list is scrolled."""
+        self.table.styles.height = max(1, min(len(self._themes), height - len(samples()) - AROUND))
 
     def tick(self, now: Moment, changed: bool) -> None:  # noqa: ARG002
         self.show_head(((" themes", "title"),), now)

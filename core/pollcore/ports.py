@@ -212,6 +212,8 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     concurrency: int | None = None
     """Per provider caps, counted in the claim transaction, per store (T8)."""
     per_minute: int | None = None
+    secret_digest: str | None = None
+    """H3: keyed digest of the secret that will be sent; a refusal of it that another process has written counts."""
     extra_charges: int = 0
     """Further requests that this poll will send in a chain; each is charged now."""
 

@@ -199,7 +199,6 @@ async def test_a_failed_job_is_resubmitted_with_a_new_key_and_stays_failed(tmp_p
         assert (await h.op(new.operation_id)).status is Status.SUCCEEDED
 
 
-@pytest.mark.xfail(strict=True, reason="F1: the new operation is stored with the old one's key")
 @pytest.mark.rule("E6", "S7")
 async def test_a_resubmitted_job_is_stored_with_the_key_that_it_was_sent_with(tmp_path: Path) -> None:
     async with house(tmp_path) as h:
@@ -233,11 +232,7 @@ async def test_resubmit_is_not_offered_without_template_key_or_matching_fingerpr
     ("answer", "outcome"),
     [
         (LOST, ActionOutcome.UNKNOWN),
-        pytest.param(
-            refuses(503),
-            ActionOutcome.UNKNOWN,
-            marks=pytest.mark.xfail(strict=True, reason="F4: a 5xx to a resubmission is recorded as refused"),
-        ),
+        (refuses(503), ActionOutcome.UNKNOWN),
         (refuses(400), ActionOutcome.REFUSED),
     ],
 )
@@ -255,7 +250,6 @@ async def test_a_resubmission_is_sent_once_and_a_lost_answer_is_unknown(
         assert len(await h.events(EventName.RESUBMITTED)) == 1
 
 
-@pytest.mark.xfail(strict=True, reason="F1: the new key is stored with the new operation only, after the send")
 @pytest.mark.rule("E6", "O5")
 async def test_the_new_key_is_stored_before_it_is_sent_so_that_a_lost_answer_can_be_looked_for(tmp_path: Path) -> None:
     async with house(tmp_path) as h:
@@ -268,7 +262,6 @@ async def test_the_new_key_is_stored_before_it_is_sent_so_that_a_lost_answer_can
         assert sent.headers["idempotency-key"] in msgspec.json.encode(kept).decode()
 
 
-@pytest.mark.xfail(strict=True, reason="F5: an escalated operation is closed though no new one came of it")
 @pytest.mark.rule("E6", "O5")
 @pytest.mark.parametrize("answer", [LOST, refuses(400)])
 async def test_an_escalated_operation_is_not_closed_by_a_resubmission_of_which_no_operation_came(
@@ -282,7 +275,6 @@ async def test_an_escalated_operation_is_not_closed_by_a_resubmission_of_which_n
         assert await h.question() is not None
 
 
-@pytest.mark.xfail(strict=True, reason="F6: without a stored key `the same key` is a made-up one")
 @pytest.mark.rule("E6")
 async def test_an_unfinished_job_whose_key_is_not_known_is_not_resubmitted(tmp_path: Path) -> None:
     async with house(tmp_path, SHORT) as h:
@@ -290,7 +282,6 @@ async def test_an_unfinished_job_whose_key_is_not_known_is_not_resubmitted(tmp_p
         assert "resubmit" not in kinds(await h.card())
 
 
-@pytest.mark.xfail(strict=True, reason="F7: what went wrong after the answer leaves the record at `intended`")
 @pytest.mark.rule("E6", "O5", "S7")
 async def test_a_resubmission_that_returns_a_job_that_is_waited_for_already_is_settled(tmp_path: Path) -> None:
     async with house(tmp_path) as h:
@@ -303,7 +294,6 @@ async def test_a_resubmission_that_returns_a_job_that_is_waited_for_already_is_s
         assert (await record(h, ActionKind.RESUBMIT)).outcome is ActionOutcome.DONE
 
 
-@pytest.mark.xfail(strict=True, reason="F5: closed in an earlier transaction than the new operation's")
 @pytest.mark.rule("E6", "O1")
 async def test_the_old_operation_closes_in_the_transaction_that_stores_the_new_one(tmp_path: Path) -> None:
     async with house(tmp_path, SHORT) as h:

@@ -54,7 +54,6 @@ async def test_what_raises_authority_is_refused_to_everyone_but_the_console(kind
         assert await h.question() is not None
 
 
-@pytest.mark.xfail(strict=True, reason="F3: a later decision is `no question is open`, not stale, and is not told")
 @pytest.mark.rule("E7", "G4", "G8")
 async def test_a_question_takes_one_decision_and_the_second_is_stale_and_told(tmp_path: Path) -> None:
     async with house(tmp_path, SHORT) as h:

@@ -117,7 +117,6 @@ async def test_an_existing_file_is_never_overwritten_and_nothing_is_sent(tmp_pat
         assert (to.read_text(), h.bank.fetches, await outcomes(h)) == ("mine", 0, [])
 
 
-@pytest.mark.xfail(strict=True, reason="F8: the file is made after the one answer has come, which is then gone")
 @pytest.mark.rule("O5")
 async def test_a_place_that_cannot_be_written_is_refused_before_anything_is_sent(tmp_path: Path) -> None:
     async with house(tmp_path) as h:

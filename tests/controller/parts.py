@@ -1,4 +1,4 @@
-"""What stands in for the real ports: a clock that jumps, chance from a seed, a keyring that locks, a store that breaks."""
+"""Stand-ins for the real ports: a clock that jumps, chance from a seed, a keyring that locks, a store that breaks."""
 
 from __future__ import annotations
 

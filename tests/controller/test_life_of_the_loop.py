@@ -301,7 +301,6 @@ async def test_a_wall_clock_set_forward_past_the_deadline_stops_and_one_before_i
         assert len(await h.events(EventName.CLOCK_STEP)) == 1
 
 
-@pytest.mark.xfail(strict=True, reason="F9: the last clock events are written with a heartbeat that never comes")
 @pytest.mark.rule("T9", "O6")
 async def test_a_clock_step_seen_while_the_loop_ends_is_recorded_too(tmp_path: Path) -> None:
     async with house(tmp_path) as h:

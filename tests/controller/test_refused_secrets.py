@@ -111,7 +111,6 @@ async def test_a_secret_rotated_by_another_process_is_used_at_once(tmp_path: Pat
         assert len(h.bank.status_seen) >= 2
 
 
-@pytest.mark.xfail(strict=True, reason="F2: a claim does not look at refusals that another core has written")
 @pytest.mark.rule("H3", "O4")
 async def test_a_401_seen_by_one_core_stops_what_the_other_has_already_lined_up(tmp_path: Path) -> None:
     async with house(tmp_path) as h, h.open(slots=1) as other:

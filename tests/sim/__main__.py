@@ -53,9 +53,13 @@ def main() -> int:
                 print(world.text(given.last))
     spent = time.process_time() - began
     count = seed - first + 1
-    print(f"{count} seeds in {spent:.1f} s of one core: {count / spent * 60:.0f} seeds a minute; broken: {dict(broken)}")
+    print(
+        f"{count} seeds in {spent:.1f} s of one core: {count / spent * 60:.0f} seeds a minute; broken: {dict(broken)}"
+    )
     if given.seeds:
-        print(f"faults covered: {len(FAULTS & covered.keys())} of {len(FAULTS)} listed; never met: {sorted(FAULTS - covered.keys())}")
+        print(
+            f"faults covered: {len(FAULTS & covered.keys())} of {len(FAULTS)} listed; never met: {sorted(FAULTS - covered.keys())}"
+        )
     return 1 if broken else 0
 
 

@@ -136,7 +136,9 @@ def contract(name: str, mended: bool = False) -> Contract:
     fields = {**_PLAIN, **VARIANTS[variant], "name": variant}
     if mended:
         fields["more_states"] = ', "mystery"'
-    return instance(parse(_TEXT.format(**fields), f"{variant}.toml"), base_url=ORIGINS[origin], account=f"acct-{origin}")
+    return instance(
+        parse(_TEXT.format(**fields), f"{variant}.toml"), base_url=ORIGINS[origin], account=f"acct-{origin}"
+    )
 
 
 @functools.cache

@@ -20,7 +20,6 @@ from pollcore.escalation.table import permitted
 from pollcore.facts import MINUTE, TRANSITIONS, Status
 from pollcore.ports import Claimed
 from pollcore.schedule import min_delay
-
 from tests.sim import contracts
 
 if TYPE_CHECKING:
@@ -34,14 +33,45 @@ FAILS: Final = frozenset(kind.value for kind in SPENDS_FAILURE_BUDGET)
 GOES_ON: Final = frozenset({"extension_requested", "operator_request"})
 ENDS: Final = frozenset(s.value for s in Status if s.is_end)
 
-_COLUMNS: Final = (
-    "op id status version change epoch lease_owner lease_until lease_ms renewed contract credential boot deadline_at "
-    "deadline_boot useful_until max_status_requests status_requests_used max_transport_failures "
-    "transport_failures_used max_rate_limited rate_limited_used completed_polls next_poll_at guidance_until check_once "
-    "extensions_used holds_used stop_reason stop_detail carried provider account hold_until cancel_granted"
-).split()
+_COLUMNS: Final = [
+    "op",
+    "id",
+    "status",
+    "version",
+    "change",
+    "epoch",
+    "lease_owner",
+    "lease_until",
+    "lease_ms",
+    "renewed",
+    "contract",
+    "credential",
+    "boot",
+    "deadline_at",
+    "deadline_boot",
+    "useful_until",
+    "max_status_requests",
+    "status_requests_used",
+    "max_transport_failures",
+    "transport_failures_used",
+    "max_rate_limited",
+    "rate_limited_used",
+    "completed_polls",
+    "next_poll_at",
+    "guidance_until",
+    "check_once",
+    "extensions_used",
+    "holds_used",
+    "stop_reason",
+    "stop_detail",
+    "carried",
+    "provider",
+    "account",
+    "hold_until",
+    "cancel_granted",
+]
 _SELECT: Final = f"SELECT {', '.join(_COLUMNS)} FROM operation ORDER BY op"
-Row = msgspec.defstruct("Row", [(name, Any) for name in _COLUMNS], frozen=True)  # type: ignore[misc]
+Row: Any = msgspec.defstruct("Row", [(name, Any) for name in _COLUMNS], frozen=True)
 
 
 class Account(msgspec.Struct):
@@ -246,14 +276,19 @@ class Watch:
         if old.status != "waiting":
             self._no("I10", f"{row.id}: charged while {old.status}")
         if at >= row.deadline_at or (row.boot == account.boot and boot >= account.deadline_boot):
-            self._no("I8", f"{row.id}: request {n} at {at} / boot {boot}, deadline {row.deadline_at} / {account.deadline_boot}")
+            self._no(
+                "I8",
+                f"{row.id}: request {n} at {at} / boot {boot}, deadline {row.deadline_at} / {account.deadline_boot}",
+            )
         if row.useful_until is not None and at >= row.useful_until:
             self._no("B5", f"{row.id}: request {n} after useful_until")
         if old.status_requests_used >= old.max_status_requests:
             self._no("I2", f"{row.id}: request {n} of {old.max_status_requests}")
         if row.boot == account.boot:
             if boot + SLACK_MS < account.obligation and account.steps == self._world.wall_steps:
-                self._no("I15", f"{row.id}: request {n} goes out {account.obligation - boot} ms before Retry-After is over")
+                self._no(
+                    "I15", f"{row.id}: request {n} goes out {account.obligation - boot} ms before Retry-After is over"
+                )
             if boot + SLACK_MS < account.floor:
                 self._no("T6", f"{row.id}: request {n} goes out {account.floor - boot} ms before min_delay is over")
         self._takeover(op, old, row, now)
@@ -269,9 +304,15 @@ class Watch:
         owner = self._owner(old.lease_owner)
         if self._world.is_proved_dead(owner) or since < 0:
             return
-        if lease == (old.lease_owner, old.epoch, old.renewed) and now.boot - since >= max(TTL_MS, old.lease_ms or 0) - SLACK_MS:
+        if (
+            lease == (old.lease_owner, old.epoch, old.renewed)
+            and now.boot - since >= max(TTL_MS, old.lease_ms or 0) - SLACK_MS
+        ):
             return
-        self._no("L3", f"{row.id}: lease {old.epoch} of {owner} taken over after {now.boot - since} ms without proof of death")
+        self._no(
+            "L3",
+            f"{row.id}: lease {old.epoch} of {owner} taken over after {now.boot - since} ms without proof of death",
+        )
 
     def _owner(self, number: int) -> str:
         return str(self._world.sql.execute("SELECT text FROM name WHERE no=?", (number,)).fetchone()[0])
@@ -283,7 +324,8 @@ class Watch:
         if boot + SLACK_MS < until:
             self._no("T8", f"{row.id}: sends {until - boot} ms before the shared cool-down ends")
         paused = sql.execute(
-            "SELECT 1 FROM pause WHERE provider=? AND account IN ('', ?) AND until > ?", (row.provider, row.account, now.wall)
+            "SELECT 1 FROM pause WHERE provider=? AND account IN ('', ?) AND until > ?",
+            (row.provider, row.account, now.wall),
         ).fetchone()
         if paused:
             self._no("G5", f"{row.id}: sends while its provider is paused")
@@ -406,7 +448,11 @@ class Watch:
             if row.lease_until - at > max(TTL_MS, row.lease_ms or 0):
                 self._no("I16", f"{row.id}: a lease of {row.lease_until - at} ms")
         self._limits(old, row, grant, account, now)
-        if old.version == row.version and (old.status, old.contract, old.credential) != (row.status, row.contract, row.credential):
+        if old.version == row.version and (old.status, old.contract, old.credential) != (
+            row.status,
+            row.contract,
+            row.credential,
+        ):
             self._no("G4", f"{row.id}: status, contract or credential changed under version {row.version}")
         if row.status == "escalated" and old.status != "escalated" and grant is None:
             self._reason(old, row, account)
@@ -429,7 +475,10 @@ class Watch:
             account.boot = row.boot
             account.deadline_boot = row.deadline_boot
             account.obligation = account.floor = 0
-            if row.deadline_boot - now.boot > old.deadline_at - now.wall + minutes * MINUTE + SLACK_MS and not self._world.acting_late:
+            if (
+                row.deadline_boot - now.boot > old.deadline_at - now.wall + minutes * MINUTE + SLACK_MS
+                and not self._world.acting_late
+            ):
                 self._no("I17", f"{row.id}: a new boot gave it more time")
         deadline = old.deadline_at
         if minutes:
@@ -497,9 +546,7 @@ class Watch:
                 self._no("E7", f"{row.id}: {row.status}, and the question {open_[0][0]} is open")
             if row.status == "escalated" and open_ and open_[0][0] != row.stop_reason:
                 self._no("E7", f"{row.id}: stopped as {row.stop_reason}, asked is {open_[0][0]}")
-        twice = sql.execute(
-            'SELECT escalation_id FROM "grant" GROUP BY escalation_id HAVING count(*) > 1'
-        ).fetchone()
+        twice = sql.execute('SELECT escalation_id FROM "grant" GROUP BY escalation_id HAVING count(*) > 1').fetchone()
         if twice is not None:
             self._no("I12", f"the question {twice[0]} was granted twice")
         for key in sql.execute("SELECT origin, account, down_since FROM origin_state").fetchall():
@@ -530,7 +577,10 @@ class Watch:
         now = world.now()
         for op, raw in self._rows.items():
             row = Row(*raw)
-            if row.status in ("waiting", "held", "awaiting_approval") and now.boot > row.deadline_boot + world.settle_ms:
+            if (
+                row.status in ("waiting", "held", "awaiting_approval")
+                and now.boot > row.deadline_boot + world.settle_ms
+            ):
                 self._no("I26", f"{row.id}: still {row.status}, {now.boot - row.deadline_boot} ms after its deadline")
             if row.lease_owner is not None and row.status not in ENDS:
                 self._no("O2", f"{row.id}: leased by {self._owner(row.lease_owner)} at the end")
@@ -551,7 +601,9 @@ class Watch:
         for op, raw in self._rows.items():
             row = Row(*raw)
             if sent.get(op, 0) != row.status_requests_used - row.carried:
-                self._no("I4", f"{row.id}: {row.status_requests_used - row.carried} charges, {sent.get(op, 0)} audit intents")
+                self._no(
+                    "I4", f"{row.id}: {row.status_requests_used - row.carried} charges, {sent.get(op, 0)} audit intents"
+                )
 
     def _unrecorded(self) -> None:
         """S9: an answer that came to a worker that nothing struck is recorded, unless a later lease or an end stood there."""
@@ -569,4 +621,3 @@ class Watch:
 
 def _origin(url: str) -> str:
     return url.partition("/v1/")[0]
-

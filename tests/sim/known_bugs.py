@@ -11,14 +11,9 @@ from contextlib import AbstractContextManager
 from typing import Any
 from unittest import mock
 
-import msgspec
-
-from pollcore import schedule
-from pollcore.adapters.store.claims import Claims
 from pollcore.controller import Controller
 from pollcore.controller.shared import Shared
-from pollcore.facts import Moment, Operation, StoreUnusable
-from pollcore.grants import asking, effects
+from pollcore.facts import StoreUnusable
 
 
 @contextlib.contextmanager
@@ -46,7 +41,9 @@ def shared_waits_lost_with_a_turn() -> Iterator[None]:
         except StoreUnusable:
             shared = self._shared
             cooldowns, origins, denials = shared.given  # type: ignore[attr-defined]
-            shared._new_cooldowns = {(c.provider, c.account, c.credential): c for c in cooldowns} | shared._new_cooldowns
+            shared._new_cooldowns = {
+                (c.provider, c.account, c.credential): c for c in cooldowns
+            } | shared._new_cooldowns
             shared._new_origins = {(o.origin, o.account): o for o in origins} | shared._new_origins
             shared._new_denials = {(d.credential, d.origin): d for d in denials} | shared._new_denials
             raise
@@ -55,36 +52,4 @@ def shared_waits_lost_with_a_turn() -> Iterator[None]:
         yield
 
 
-@contextlib.contextmanager
-def a_question_plans_anew_by_the_wall() -> Iterator[None]:
-    """F6 (T9): a question on a waiting operation works its plan out anew from the wall clock."""
-
-    def raised(operation: Operation, now: Moment, **changes: object) -> Operation:
-        before = schedule.reanchor(operation, now)
-        after = msgspec.structs.replace(before, **changes, version=operation.version + 1)
-        if before.due_boot is not None and not changes.keys() & {"status", "next_poll_at", "hold_until"}:
-            return after
-        return msgspec.structs.replace(after, due_boot=schedule.due_boot(after, now))
-
-    with mock.patch.object(asking, "raised", raised), mock.patch.object(effects, "raised", raised):
-        yield
-
-
-@contextlib.contextmanager
-def useful_until_is_not_in_the_charge() -> Iterator[None]:
-    """F7 (B5, O7): the claim looks at the deadline alone."""
-    real = Claims._holds
-
-    def holds(self: Claims, claim: Any, fence: Any, charges: int) -> bool:
-        useful = claim.operation.useful_until
-        return real(self, claim, fence, charges) and (useful is None or useful > self._tx.now.wall)
-
-    with mock.patch.object(Claims, "_holds", holds):
-        yield
-
-
-KNOWN: tuple[Callable[[], AbstractContextManager[None]], ...] = (
-    shared_waits_lost_with_a_turn,
-    a_question_plans_anew_by_the_wall,
-    useful_until_is_not_in_the_charge,
-)
+KNOWN: tuple[Callable[[], AbstractContextManager[None]], ...] = (shared_waits_lost_with_a_turn,)

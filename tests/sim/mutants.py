@@ -15,7 +15,8 @@ import msgspec
 
 from pollcore import decide, outcome, schedule
 from pollcore.actions import gate
-from pollcore.adapters.store import claims, leases, opening, shared as store_shared
+from pollcore.adapters.store import claims, leases, opening
+from pollcore.adapters.store import shared as store_shared
 from pollcore.adapters.store.claims import Claims
 from pollcore.adapters.store.leases import LeaseWatch
 from pollcore.adapters.store.transaction import Transaction, Writer
@@ -58,7 +59,12 @@ def _sql(module: Any, name: str, old: str, new: str) -> Any:
 
 @mutant()
 def counter_is_not_raised_with_the_charge() -> Iterator[None]:
-    with _sql(claims, "_CLAIM", "status_requests_used=status_requests_used+?1", "status_requests_used=status_requests_used+0*?1"):
+    with _sql(
+        claims,
+        "_CLAIM",
+        "status_requests_used=status_requests_used+?1",
+        "status_requests_used=status_requests_used+0*?1",
+    ):
         yield
 
 
@@ -89,8 +95,11 @@ def deadline_is_not_in_the_charge() -> Iterator[None]:
         late = msgspec.structs.replace(claim.operation, deadline_at=1 << 60, deadline_boot=1 << 60)
         return real(self, msgspec.structs.replace(claim, operation=late), fence, charges)
 
-    with mock.patch.object(Claims, "_holds", holds), _sql(
-        claims, "_CLAIM", "AND deadline_at>?12 AND (boot<>?13 OR deadline_boot>?14)", "AND (?12 OR ?13 OR ?14 OR 1)"
+    with (
+        mock.patch.object(Claims, "_holds", holds),
+        _sql(
+            claims, "_CLAIM", "AND deadline_at>?12 AND (boot<>?13 OR deadline_boot>?14)", "AND (?12 OR ?13 OR ?14 OR 1)"
+        ),
     ):
         yield
 
@@ -106,7 +115,12 @@ def one_request_more_than_allowed() -> Iterator[None]:
     left = property(lambda self: self.max_status_requests - self.status_requests_used + 1)
     with (
         mock.patch.object(Claims, "_holds", holds),
-        _sql(claims, "_CLAIM", "status_requests_used+?1<=max_status_requests", "status_requests_used+?1<=max_status_requests+1"),
+        _sql(
+            claims,
+            "_CLAIM",
+            "status_requests_used+?1<=max_status_requests",
+            "status_requests_used+?1<=max_status_requests+1",
+        ),
         mock.patch.object(Operation, "requests_left", left),
     ):
         yield
@@ -155,7 +169,9 @@ def a_stale_owner_may_write_an_end() -> Iterator[None]:
 @mutant()
 def the_lease_is_kept_after_the_answer() -> Iterator[None]:
     real = Batch.take
-    with mock.patch.object(Batch, "take", lambda self, write, *, release, supersede: real(self, write, release=False, supersede=supersede)):
+    with mock.patch.object(
+        Batch, "take", lambda self, write, *, release, supersede: real(self, write, release=False, supersede=supersede)
+    ):
         yield
 
 
@@ -180,7 +196,10 @@ def takeover_without_proof_of_death() -> Iterator[None]:
 
 @mutant(60)
 def lost_answers_are_never_noticed() -> Iterator[None]:
-    with mock.patch.object(LeaseWatch, "dead", lambda self: []), mock.patch.object(LeaseWatch, "is_dead", lambda self, *_: False):
+    with (
+        mock.patch.object(LeaseWatch, "dead", lambda self: []),
+        mock.patch.object(LeaseWatch, "is_dead", lambda self, *_: False),
+    ):
         yield
 
 
@@ -231,7 +250,10 @@ def counters_are_reset_by_a_restart() -> Iterator[None]:
 
 @mutant()
 def a_stop_asks_nothing() -> Iterator[None]:
-    with mock.patch.object(exchange, "question_for", lambda *_: None), mock.patch.object(prepare, "question_for", lambda *_: None):
+    with (
+        mock.patch.object(exchange, "question_for", lambda *_: None),
+        mock.patch.object(prepare, "question_for", lambda *_: None),
+    ):
         yield
 
 
@@ -274,9 +296,18 @@ def a_grant_is_used_twice() -> Iterator[None]:
             op = self.reads.operation(writes[0].after.operation_id)
             assert op is not None
             again = msgspec.structs.replace(grant, grant_id=f"{grant.grant_id}-2", version=op.version)
-            more = msgspec.structs.replace(op, max_status_requests=op.max_status_requests + grant.choice.checks, version=op.version + 1)
+            more = msgspec.structs.replace(
+                op, max_status_requests=op.max_status_requests + grant.choice.checks, version=op.version + 1
+            )
             write = msgspec.structs.replace(
-                writes[0], after=more, fence_change=op.change, fence_version=None, grant=again, events=(), open_question=None, close_question=None
+                writes[0],
+                after=more,
+                fence_change=op.change,
+                fence_version=None,
+                grant=again,
+                events=(),
+                open_question=None,
+                close_question=None,
             )
             real(self, now, (write,), None)
         return found
@@ -363,7 +394,10 @@ def the_cool_down_is_ignored() -> Iterator[None]:
     def without(self: Any, claim: Any, now: Moment) -> bool:
         return forbids(msgspec.structs.replace(self, cooldowns=()), claim, now)
 
-    with mock.patch.object(Shared, "cooldown", lambda *_: None), mock.patch.object(store_shared.InForce, "forbids", without):
+    with (
+        mock.patch.object(Shared, "cooldown", lambda *_: None),
+        mock.patch.object(store_shared.InForce, "forbids", without),
+    ):
         yield
 
 
@@ -435,7 +469,10 @@ def an_origin_that_is_down_is_asked_by_all() -> Iterator[None]:
     def without(self: Any, claim: Any, now: Moment) -> bool:
         return forbids(msgspec.structs.replace(self, origins=()), claim, now)
 
-    with mock.patch.object(Shared, "may_probe", lambda *_: True), mock.patch.object(store_shared.InForce, "forbids", without):
+    with (
+        mock.patch.object(Shared, "may_probe", lambda *_: True),
+        mock.patch.object(store_shared.InForce, "forbids", without),
+    ):
         yield
 
 
@@ -452,5 +489,8 @@ def a_pause_is_ignored() -> Iterator[None]:
     def without(self: Any, claim: Any, now: Moment) -> bool:
         return forbids(msgspec.structs.replace(self, pauses=()), claim, now)
 
-    with mock.patch.object(Shared, "pause", lambda *_: None), mock.patch.object(store_shared.InForce, "forbids", without):
+    with (
+        mock.patch.object(Shared, "pause", lambda *_: None),
+        mock.patch.object(store_shared.InForce, "forbids", without),
+    ):
         yield

@@ -11,8 +11,6 @@ import random
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from tests.sim.loop import Killed, Process
-
 from pollcore.actions import Actions, Shown, SubmitSpec
 from pollcore.facts import (
     ChoiceKind,
@@ -26,6 +24,7 @@ from pollcore.facts import (
     StoreUnusable,
 )
 from pollcore.ports import Filter
+from tests.sim.loop import Killed, Process
 
 if TYPE_CHECKING:
     from tests.sim.world import World
@@ -110,7 +109,8 @@ class Crowd:
         useful = Instant(now.wall + chance.choice((15_000, 30_000, 60_000, 90_000))) if chance.random() < 0.25 else None
         return SubmitSpec(
             provider=provider,
-            job_id=f"job-{number if chance.random() < 0.9 else 0}",
+            # of one instance alone: the transport tells operations apart by their address
+            job_id=f"{provider}.{number if chance.random() < 0.9 else 0}",
             operation_id=f"op-{number}",
             params={"input": "x"},
             deadline_ms=chance.choice((None, None, 25_000, 60_000, 150_000)),

@@ -9,6 +9,7 @@ import random
 from typing import Final
 
 import msgspec
+
 from tests.sim import contracts
 
 _FATES: Final = {
@@ -34,8 +35,8 @@ FAULTS: Final = frozenset(
     + [f"suspend {ms // 1000} s" for ms in NAPS_MS]
     + [f"answer {kind}" for kind in (
         "bad_guidance", "unavailable", "unavailable_guided", "limited", "limited_guided", "limited_date", "slow", "lost",
-        "reset", "connection_refused", "connect_timeout", "garbage", "mystery", "7", "True", "UNKNOWN", "paused", "contradiction",
-        "wrong_job", "empty_success", "missing", "gone", "denied", "forbidden", "odd_status",
+        "reset", "connection_refused", "connect_timeout", "garbage", "mystery", "7", "True", "UNKNOWN", "paused",
+        "contradiction", "wrong_job", "empty_success", "missing", "gone", "denied", "forbidden", "odd_status",
     )]
     + ["SIGTERM", "reboot", "wall to 2000 and back", "origin down", "secret rotated", "keyring locked",
        "contract file edited", "stale card decided", "the same card decided twice"]
@@ -76,7 +77,11 @@ class Plan(msgspec.Struct):
             fates = {"kill": 8, "stop": 8, "end": 3}
         ports = kind in ("processes", "all")
         names = [f"{v}-{o}" for v in contracts.VARIANTS for o in contracts.ORIGINS]
-        focus = chance.choice((None, None, "keyring", "keyring", "answer", "after commit", "before commit")) if ports else None
+        focus = (
+            chance.choice((None, None, "keyring", "keyring", "answer", "after commit", "before commit"))
+            if ports
+            else None
+        )
         workers = chance.choice((1, 2, 2, 3))
         providers = tuple(chance.sample(names, chance.choice((1, 1, 2))))
         if focus == "keyring":

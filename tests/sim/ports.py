@@ -11,8 +11,6 @@ import random
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from tests.sim.loop import Killed, Process
-
 from pollcore.adapters.store import Outcome
 from pollcore.adapters.store.face import StoreFace
 from pollcore.adapters.store.leases import LeaseWatch
@@ -20,6 +18,7 @@ from pollcore.adapters.store.reads import Reads
 from pollcore.adapters.store.turns import SqliteTurns
 from pollcore.facts import Answer, CredentialUnavailable, Fault, FaultKind, Moment, Request, Secret, StoreUnusable
 from pollcore.ports import CredentialInfo, CredentialValue, Turn
+from tests.sim.loop import Killed, Process
 
 if TYPE_CHECKING:
     from tests.sim.world import World
@@ -222,6 +221,9 @@ class SimStore(StoreFace):
         if self._process.dead:
             raise Killed
         return change
+
+    async def close(self) -> None:
+        """The world closes the store."""
 
 
 class FaultyConnection:

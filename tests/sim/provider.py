@@ -18,8 +18,8 @@ MOODS: Final[dict[str, dict[str, int]]] = {
     "well": {"state": 95, "unavailable": 2, "limited": 1, "reset": 1, "slow": 1},
     "flaky": {"state": 50, "unavailable": 12, "unavailable_guided": 8, "reset": 8, "refused": 8, "slow": 6, "lost": 8},
     "limited": {"state": 50, "limited": 15, "limited_guided": 25, "limited_date": 10},
-    "hostile": {"state": 55, "garbage": 5, "unknown": 6, "paused": 4, "missing": 4, "gone": 2, "denied": 3, "forbidden": 2,
-                "empty_success": 3, "odd_status": 3, "wrong_job": 2, "contradiction": 2, "UNKNOWN": 9},
+    "hostile": {"state": 55, "garbage": 5, "unknown": 6, "paused": 4, "missing": 4, "gone": 2, "denied": 3,
+                "forbidden": 2, "empty_success": 3, "odd_status": 3, "wrong_job": 2, "contradiction": 2, "UNKNOWN": 9},
     "guiding": {"state": 30, "hint": 35, "bad_guidance": 10, "unavailable_guided": 15, "limited_date": 10},
 }  # fmt: skip
 MAX_LATENCY_MS: Final = 40_000
@@ -137,7 +137,9 @@ class Provider:
             case "paused":
                 return self._answer(job, 200, {**body, "status": "paused"}, wall, label=kind)
             case "contradiction":
-                return self._answer(job, 200, {**body, "status": chance.choice(("failed", "cancelled"))}, wall, label=kind)
+                return self._answer(
+                    job, 200, {**body, "status": chance.choice(("failed", "cancelled"))}, wall, label=kind
+                )
             case "wrong_job":
                 return self._answer(job, 200, {**body, "id": "another"}, wall, label=kind)
             case "empty_success":
@@ -153,7 +155,9 @@ class Provider:
             case "odd_status":
                 return self._answer(job, chance.choice((204, 304, 400, 409, 302)), None, wall, label=kind)
             case "garbage":
-                raw = chance.choice((b"", b"<html>", b'{"status":', b"[]", b'{"status":"running","status":"succeeded"}'))
+                raw = chance.choice(
+                    (b"", b"<html>", b'{"status":', b"[]", b'{"status":"running","status":"succeeded"}')
+                )
                 return Reply(self._latency(chance), 20, status=200, body=raw, label=kind)
             case "slow":
                 made = self._answer(job, 200, body, wall, final=state if state in FINAL else None, label=kind)
@@ -180,7 +184,7 @@ class Provider:
         return self._answer(job, 202, {"id": job.job_id, "status": "cancelling"}, wall, label="cancel")
 
     def _submitted(self, headers: Any, now: int, wall: int) -> Reply:
-        key = dict((k.lower(), v) for k, v in headers).get("idempotency-key", "none")
+        key = {k.lower(): v for k, v in headers}.get("idempotency-key", "none")
         job_id = self.made.setdefault(key, f"again-{len(self.made)}")
         return self._answer(self.job(job_id, now), 201, {"id": job_id}, wall, label="submission")
 

@@ -1,4 +1,4 @@
-"""Whole worlds on virtual time: every invariant after every commit, one seed one trace, and each seeded bug is found."""
+"""Whole worlds on virtual time: invariants after every commit, one seed one trace, each seeded bug is found."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from tests.sim.known_bugs import worked_around
 from tests.sim.mutants import MUTANTS, SEEDS
 from tests.sim.plan import FAULTS
@@ -87,7 +89,9 @@ def test_a_seeded_bug_is_found(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.rule("O1", "O2", "O4", "O6", "B2", "B3", "T6", "T8", "T9", "T11", "S9", "E7", "H3", "X2", "X3")
-def test_many_worlds_break_no_invariant_and_meet_every_listed_fault(record_property: pytest.RecordProperty) -> None:
+def test_many_worlds_break_no_invariant_and_meet_every_listed_fault(
+    record_property: Callable[[str, object], None],
+) -> None:
     covered: collections.Counter[str] = collections.Counter()
     began = time.process_time()
     with worked_around():

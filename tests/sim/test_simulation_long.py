@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 
 import pytest
+
 from tests.sim.known_bugs import worked_around
 from tests.sim.world import World
 

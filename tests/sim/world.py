@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import collections
+import functools
 import hashlib
 import random
 from collections.abc import Callable
@@ -16,12 +17,6 @@ from typing import Any, Final
 from unittest import mock
 
 import msgspec
-from tests.sim import contracts, people
-from tests.sim.invariants import Watch
-from tests.sim.loop import Process, SimLoop
-from tests.sim.plan import NAPS_MS, STEPS_MS, STOPS_AT_PORT_MS, STOPS_MS, STORE_FAULTS, Plan
-from tests.sim.ports import FaultyConnection, SimChance, SimClock, SimCredentials, SimStore, SimTransport
-from tests.sim.provider import Provider, Reply
 
 from pollcore.actions import Actions, Caps, Desk, InstanceNames
 from pollcore.adapters.audit_plain import PlainAudit
@@ -32,6 +27,12 @@ from pollcore.controller import contracts as controller_contracts
 from pollcore.controller.contracts import Contracts
 from pollcore.facts import BootMs, Instant, Moment, Operator, Request
 from pollcore.ports import Claimed, CredentialInfo, Worker
+from tests.sim import contracts, people
+from tests.sim.invariants import Watch
+from tests.sim.loop import Process, SimLoop
+from tests.sim.plan import NAPS_MS, STEPS_MS, STOPS_AT_PORT_MS, STOPS_MS, STORE_FAULTS, Plan
+from tests.sim.ports import FaultyConnection, SimChance, SimClock, SimCredentials, SimStore, SimTransport
+from tests.sim.provider import Provider, Reply
 
 WALL: Final = 1_772_445_600_000
 BOOT: Final = 5_000_000
@@ -187,7 +188,7 @@ class World:
 
     @property
     def acting_late(self) -> bool:
-        """The running store call goes by a moment that is not now any more: its process was stopped, or a clock stepped."""
+        """The running store call goes by a moment that is past: its process was stopped, or a clock stepped."""
         return self.acting_at is not None and self.acting_at != self.now()
 
     def books(self) -> list[str]:
@@ -279,7 +280,7 @@ class World:
         if self.chaos:
             for number, running in list(self.workers.items()):
                 if running.process is process:
-                    self.later(self.chance.choice((200, 5_000, 45_000)), lambda n=number: self._restart(n))
+                    self.later(self.chance.choice((200, 5_000, 45_000)), functools.partial(self._restart, number))
 
     def _restart(self, number: int) -> None:
         running = self.workers.get(number)
@@ -289,9 +290,7 @@ class World:
     def store_fault(self, process: Process) -> tuple[int, str] | None:
         if not self.chaos or self.chance.random() >= self.plan.store_fault:
             return None
-        kind = self.chance.choice(
-            STORE_FAULTS
-        )
+        kind = self.chance.choice(STORE_FAULTS)
         self.cover(f"store {kind}")
         return (1 if kind == "SQLITE_BUSY" else self.chance.randrange(1, 14), kind)
 
@@ -521,4 +520,3 @@ def digest(world: World) -> str:
         for row in world.sql.execute(f"SELECT * FROM {table}").fetchall():
             made.update(repr(row).encode())
     return made.hexdigest()
-

@@ -60,7 +60,7 @@ def waiting_line(state: State, now: Moment) -> Line:
     waiting = state.board.waiting(now)
     if not waiting.total:
         return (("nothing waits for you ", "muted"),)
-    return ((f"! {waiting.total} waiting, oldest {words.span(waiting.oldest_ms)} ", "attention-text"),)
+    return ((f"! {waiting.total:,} waiting, oldest {words.span(waiting.oldest_ms)} ", "attention-text"),)
 
 
 def strip_line(state: State, now: Moment) -> Line:
@@ -72,7 +72,10 @@ def strip_line(state: State, now: Moment) -> Line:
     if waiting.approvals:
         parts.append(f"{waiting.approvals} approval{'s' * (waiting.approvals > 1)}")
     if waiting.escalations:
-        parts.append(f"{waiting.escalations} decision{'s' * (waiting.escalations > 1)}")
+        cards = (
+            f" on {waiting.causes:,} card{'s' * (waiting.causes > 1)}" if waiting.causes < waiting.escalations else ""
+        )
+        parts.append(f"{waiting.escalations:,} decision{'s' * (waiting.escalations > 1)}{cards}")
     said = f" ! {' and '.join(parts)} waiting, oldest {words.span(waiting.oldest_ms)}"
     line: Line = ((said, "attention-text"), (" - ", "attention-text"))
     keys = [key for key, count in (("E", waiting.escalations), ("A", waiting.approvals)) if count]

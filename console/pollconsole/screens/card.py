@@ -24,7 +24,7 @@ from pollconsole.safe import safe
 from pollconsole.screens.card_lines import Drawable, body_lines, confirm_lines, outcome_words
 from pollconsole.screens.deciding import MAX_LABEL, DecidingScreen
 from pollconsole.state import State as Shared
-from pollconsole.widgets import LinesView, OneLine
+from pollconsole.widgets import LinesView
 from pollcore.facts import Choice, ChoiceKind, Escalation, Moment, Operation, PollconsoleError, Stale
 
 
@@ -125,7 +125,7 @@ class CardScreen(DecidingScreen):
             return
         self._busy = True
         self.guarded.guard_close()
-        self.query_one("#said", OneLine).show(((" carrying it out ...", "text"),))
+        self.say_beside("carrying it out ...")
         choice = next(each for each in shown.card.choices if each.key == evidence.choice)
         self.run_worker(self._carry_out(shown, choice, evidence))
 

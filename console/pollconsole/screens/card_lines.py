@@ -69,7 +69,7 @@ def body_lines(card: Drawable, width: int) -> list[Line]:
         lines += choice_lines(option)
     if further:
         lines.append(())
-        lines += _columns([(each.label, each.text) for each in further], width)
+        lines += columns([(each.label, each.text) for each in further], width)
     return lines
 
 
@@ -98,7 +98,7 @@ def confirm_lines(choice: Choice, option: Option) -> list[Line]:
     return lines
 
 
-def _columns(pairs: list[tuple[str, str]], width: int) -> list[Line]:
+def columns(pairs: list[tuple[str, str]], width: int) -> list[Line]:
     """Short pairs two beside each other, long ones on lines of their own; nothing is cut, the order is kept."""
     lines: list[Line] = []
     waiting: Line | None = None

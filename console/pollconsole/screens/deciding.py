@@ -99,6 +99,10 @@ class DecidingScreen(ConsoleScreen):
         self.query_one("#confirm").display = False
         self.query_one("#card", LinesView).show(((("reading the card ...", "muted"),),))
 
+    def say_beside(self, words: str) -> None:
+        """One line under the card."""
+        self.query_one("#said", OneLine).show(((f" {words}", "text"),))
+
     def show_nothing(self, why: Line) -> None:
         """There is no card: say why."""
         self.query_one("#card", LinesView).show((why,))

@@ -1,8 +1,8 @@
-"""What waits for a person, grouped by cause; opening a card is one more key.
+"""What waits for a person, one row a cause; opening a card is one more key.
 
-Job: list open questions. Must not know: choices, decisions.
+Job: list causes with what waits for them. Must not know: choices, decisions.
 
-Source: spec V4, G8, E10 (counts by cause; one card answers for one operation).
+Source: spec V4, G8, E10 (three thousand operations that one cause stopped are one row and one card).
 """
 
 from __future__ import annotations
@@ -13,49 +13,57 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from pollconsole import words
-from pollconsole.board import APPROVALS, by_cause
-from pollconsole.draw import Line, fit, text
+from pollconsole.board import APPROVALS, Cause, by_cause
+from pollconsole.draw import Line, clip, fit, text
 from pollconsole.screens.base import ConsoleScreen
 from pollconsole.state import State
 from pollconsole.widgets import OneLine, Table
-from pollcore.facts import Escalation, Moment
+from pollcore.facts import Moment
 
-REASON: Final = 26
 ID: Final = 16
-WAITS: Final = 12
-_GROUP: Final = "group "
+REASON: Final = 25
+WAITS: Final = 11
+ENDS: Final = 11
+LEAD: Final = 2
+_GROUP: Final = "cause "
+"""Before the cause of a row that stands for many; no operation's id holds a space."""
 
 
 class QueueTable(Table):
-    """Questions, the oldest cause first; more than one of a cause stand under a line that counts them."""
+    """Causes, the oldest first."""
 
     def __init__(self, state: State, *, id: str | None = None) -> None:
         super().__init__(state, id=id)
-        self.by_id: dict[str, Escalation] = {}
-        self.groups: dict[str, tuple[Escalation, ...]] = {}
+        self.causes: dict[str, Cause] = {}
+        """By row: the operation's id where a cause stopped one, else the cause."""
 
     def line_of(self, operation_id: str) -> Line:
         mark = ("> ", "key") if operation_id == self.cursor_id else ("  ", "text")
-        group = self.groups.get(operation_id)
-        if group is not None:
-            return (mark, (f"{len(group)} operations, one cause: ", "attention"), text(group[0].cause, "title", 60))
-        question = self.by_id.get(operation_id)
-        if question is None:
+        row = self.causes.get(operation_id)
+        if row is None:
             return (mark, text(operation_id, "faint"))
         now = self.state.now()
-        operation = self.state.board.operations.get(operation_id)
-        said = ""
-        if operation is not None:
-            said = operation.submitted.label or operation.submitted.job_id
+        many = len(row.questions) > 1
+        said, role = (row.cause, "title") if many else (self._said(operation_id), "muted")
+        left = None if row.ends_at is None else row.ends_at - now.wall
+        ends = "passed" if left is not None and left <= 0 else words.span(left)
+        rest = max(0, self.columns - (LEAD + ID + REASON + WAITS + ENDS + 4))
         return (
             mark,
-            (fit(text(operation_id)[0], ID), "text"),
+            (fit(f"{len(row.questions):,} operations" if many else text(operation_id)[0], ID), "text"),
             (" ", "text"),
-            (fit(question.reason.value, REASON), "attention"),
+            (fit(text(row.reason)[0], REASON), "attention"),
             (" ", "text"),
-            (fit(words.span(max(0, now.wall - question.asked_at)), WAITS), "muted"),
-            (fit(text(said)[0], max(0, self.columns - (ID + REASON + WAITS + 4))), "muted"),
+            (fit(words.span(max(0, now.wall - row.oldest_at)), WAITS), "muted"),
+            (" ", "text"),
+            (fit(ends, ENDS), "attention" if ends == "passed" else "muted"),
+            (" ", "text"),
+            (fit(text(said)[0], rest), role),
         )
+
+    def _said(self, operation_id: str) -> str:
+        operation = self.state.board.operations.get(operation_id)
+        return "" if operation is None else operation.submitted.label or operation.submitted.job_id
 
 
 class QueueScreen(ConsoleScreen):
@@ -97,8 +105,9 @@ class QueueScreen(ConsoleScreen):
     def tick(self, now: Moment, changed: bool) -> None:
         what = "approvals that wait" if self.approvals else "decisions that wait"
         self.show_head(((f" {what}", "title"),), now)
-        head = f"  {fit('OPERATION', ID)} {fit('WHY', REASON)} {fit('WAITS', WAITS)}FOR"
-        self.query_one("#columns", OneLine).show(((head, "faint"),))
+        heads = (("WHO", ID), ("WHY", REASON), ("WAITS", WAITS), ("FIRST ENDS", ENDS))
+        line = " ".join(fit(head, width) for head, width in heads)
+        self.query_one("#columns", OneLine).show(((f"  {line} FOR", "faint"),))
         self.keys(("Enter", "open the card"), ("t", "detail"), ("Esc", "back"))
         last = self.state.messages[-1] if self.state.messages else None
         if last is not None:
@@ -109,19 +118,11 @@ class QueueScreen(ConsoleScreen):
             self.table.refresh_changed()
 
     def _fill(self) -> None:
-        table = self.table
-        asked = [q for q in self.state.board.wanted() if q.operation_id and (q.reason in APPROVALS) is self.approvals]
-        table.by_id = {q.operation_id: q for q in asked}
-        table.groups = {}
-        ids: list[str] = []
-        for group in by_cause(asked):
-            if len(group) > 1:
-                head = _GROUP + group[0].cause
-                table.groups[head] = group
-                ids.append(head)
-            ids += [question.operation_id for question in group]
-        table.show_ids(ids)
-        if not ids:
+        table, board = self.table, self.state.board
+        asked = [q for q in board.wanted() if q.operation_id and (q.reason in APPROVALS) is self.approvals]
+        table.causes = {_row_id(cause): cause for cause in by_cause(asked, board.operations)}
+        table.show_ids(list(table.causes))
+        if not table.causes:
             self.query_one("#said", OneLine).show(((" nothing waits here; Esc goes back", "muted"),))
 
     def action_leave(self) -> None:
@@ -130,21 +131,24 @@ class QueueScreen(ConsoleScreen):
     def action_move(self, by: int) -> None:
         self.table.move(by)
 
-    def _chosen(self) -> str | None:
-        chosen = self.table.cursor_id
-        if chosen in self.table.groups:
-            chosen = self.table.groups[chosen][0].operation_id
-        return chosen
-
     def action_card(self) -> None:
-        chosen = self._chosen()
-        if chosen is not None:
-            ids = [each for each in self.table.ids if each not in self.table.groups]
-            opener: Any = self.app.opens  # type: ignore[attr-defined]
-            opener("card", chosen, ids)
+        """Many operations of one cause are one card; one operation is its own."""
+        row = self.table.causes.get(self.table.cursor_id or "")
+        if row is None:
+            return
+        opener: Any = self.app.opens  # type: ignore[attr-defined]
+        if len(row.questions) > 1:
+            opener("group", row.cause)
+        else:
+            single = [each for each, cause in self.table.causes.items() if len(cause.questions) == 1]
+            opener("card", row.questions[0].operation_id, single)
 
     def action_detail(self) -> None:
-        chosen = self._chosen()
-        if chosen is not None:
+        row = self.table.causes.get(self.table.cursor_id or "")
+        if row is not None:
             opener: Any = self.app.opens  # type: ignore[attr-defined]
-            opener("detail", chosen)
+            opener("detail", row.questions[0].operation_id)
+
+
+def _row_id(cause: Cause) -> str:
+    return cause.questions[0].operation_id if len(cause.questions) == 1 else _GROUP + cause.cause

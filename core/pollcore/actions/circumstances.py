@@ -78,7 +78,9 @@ class Gathered(msgspec.Struct, frozen=True, kw_only=True):
         sent = [a for a in self.actions.get(operation.operation_id, ()) if a.kind is ActionKind.CANCEL]
         none = _Keyring(True) if operation.credential is None else _Keyring(False)
         keyring = self.keyring.get(operation.credential or "", none)
-        can_resubmit, stored = contract.policy.can_resubmit, operation.submitted.request_fingerprint
+        # E6: while no final answer was seen the same key goes again, so it must be known
+        known_key = operation.status.is_end or operation.submitted.idempotency_key is not None
+        can_resubmit, stored = contract.policy.can_resubmit and known_key, operation.submitted.request_fingerprint
         # rendered only where it can be compared with something
         fingerprint = requests.fingerprint(contract, operation.submitted) if can_resubmit and stored else None
         return Circumstances(

@@ -20,6 +20,7 @@ from pollcore.actions.desk import Desk
 from pollcore.card import Card, card, digest
 from pollcore.facts import (
     ActionKind,
+    AuditEvent,
     Choice,
     ChoiceKind,
     Escalation,
@@ -92,7 +93,13 @@ async def decide(
         Refused: the choice cannot be chosen.
     """
     for attempt in range(TRIES):
-        fresh = await shown(desk, operation_id)
+        try:
+            fresh = await shown(desk, operation_id)
+        except Refused as none_open:
+            if none_open.code != "no_question":
+                raise
+            await _too_late(desk, operation_id, choice_key, operator)
+            raise Stale(f"{operation_id}: the question was decided already; nothing was done") from None
         if fresh.question.escalation_id != escalation_id or fresh.digest != shown_digest:
             await _refused(desk, fresh, choice_key, operator, "the card has changed since it was shown")
             raise Stale(f"{operation_id}: the card has changed since it was shown; nothing was done")
@@ -163,11 +170,25 @@ async def _carry_out(
     if after.contract_digest != operation.contract_digest:
         await desk.store.keep_snapshot(now, desk.contracts.find(operation.submitted.provider).snapshot)
     if applied.action is ActionKind.RESUBMIT and record is not None:
-        return await resubmit.carry_out(desk, contract, operation, write, record)
+        return await resubmit.carry_out(desk, contract, operation, question, write, record)
     await desk.store.commit(now, (write,))
     if applied.action is ActionKind.CANCEL and record is not None:
         await perform.cancel(desk, contract, after, record)
     return await desk.operation(operation.operation_id)
+
+
+async def _too_late(desk: Desk, operation_id: str, key: str, operator: Operator) -> None:
+    """E7, G8: a second decision is refused and told, also when no question is open any more."""
+    operation = await desk.operation(operation_id)
+    event = AuditEvent(
+        at=desk.clock.now().wall,
+        event=EventName.GRANT_REFUSED,
+        operation_id=operation.operation_id,
+        detail=f"choice {key}",
+        operator=str(operator),
+        text="the question was decided already",
+    )
+    await desk.store.record(desk.clock.now(), (event,))
 
 
 async def _refused(desk: Desk, fresh: Shown, key: str, operator: Operator, why: str) -> None:

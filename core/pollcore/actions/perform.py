@@ -21,6 +21,7 @@ from pollcore.facts import (
     AuditEvent,
     CredentialMode,
     CredentialUnavailable,
+    Escalation,
     EventName,
     Fault,
     Operation,
@@ -75,8 +76,9 @@ async def settle(
     detail: str | None,
     event: EventName,
     by: str | None = None,
+    asks: Escalation | None = None,
 ) -> ActionRecord:
-    """Write down how an action ended, beside whatever the poller recorded meanwhile."""
+    """Write down how an action ended, beside whatever the poller recorded meanwhile. *asks*: a question that opens."""
     now = desk.clock.now()
     done = msgspec.structs.replace(
         record,
@@ -97,7 +99,15 @@ async def settle(
     )
     for attempt in range(TRIES):
         operation = await desk.operation(operation_id)
-        write = Write(after=operation, fence_change=operation.change, release_lease=False, events=(told,), action=done)
+        opened = None if asks is None else msgspec.structs.replace(asks, version=operation.version)
+        write = Write(
+            after=operation,
+            fence_change=operation.change,
+            release_lease=False,
+            events=(told,),
+            action=done,
+            open_question=opened,
+        )
         try:
             await desk.store.commit(now, (write,))
         except Stale:

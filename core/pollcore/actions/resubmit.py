@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from pollcore import reading
+from pollcore import grants, reading
 from pollcore.actions import perform
 from pollcore.actions.desk import Desk
 from pollcore.actions.submit import store_resubmitted
@@ -18,71 +18,81 @@ from pollcore.facts import (
     ActionRecord,
     Answer,
     CredentialUnavailable,
+    Escalation,
     EventName,
+    Fault,
     Operation,
     Refused,
+    StopDetail,
 )
 from pollcore.ports import Write
 
 
 async def carry_out(
-    desk: Desk, contract: Contract, operation: Operation, write: Write, record: ActionRecord
+    desk: Desk, contract: Contract, operation: Operation, question: Escalation, write: Write, record: ActionRecord
 ) -> Operation:
-    """Commit *write* (grant used up, intent durable), send the submission once, hand the new job's wait over.
+    """Commit the decision of *write* (grant used up, intent durable), send once, hand the new job's wait over.
 
-    The same key goes again while no final answer was seen; after a final one a new key is made first (E6).
-    Returns the new operation; the old one where the provider's answer was refused or lost.
+    The same key goes again while no final answer was seen. After a final one the new key is the action's own id, so
+    that it is stored before it is sent, and a job whose answer was lost can be looked for by it (E6).
+    Returns the new operation; the old one, with its question asked anew, where none came of it.
     """
     final = operation.status.is_end
-    key = f"{operation.operation_id}-{desk.chance.token(8)}" if final else operation.submitted.idempotency_key
+    key = record.action_id if final else operation.submitted.idempotency_key
     if key is None:
-        key = operation.operation_id
-    await desk.store.commit(desk.clock.now(), (write,))
-    brought = None
+        raise Refused(f"{operation.operation_id}: the idempotency key of the first request is not known", code="no_key")
+    # until a new operation is stored, an escalated one stays what it is
+    stays = msgspec.structs.replace(operation, version=write.after.version)
+    (change,) = await desk.store.commit(desk.clock.now(), (msgspec.structs.replace(write, after=stays),))
+    brought: Answer | Fault | None = None
     try:
         request = requests.submit_request(contract, operation.submitted, key, operation.credential)
         brought = await perform.send(desk, request, await perform.secret_for(desk, request))
     except (Refused, CredentialUnavailable) as error:
-        await perform.settle(
-            desk,
-            operation.operation_id,
-            record,
-            None,
-            ActionOutcome.REFUSED,
-            str(error),
-            EventName.RESUBMITTED,
-        )
-        return await desk.operation(operation.operation_id)
-    if not isinstance(brought, Answer):
-        outcome = ActionOutcome.UNKNOWN if brought.may_have_been_sent else ActionOutcome.REFUSED
-        await perform.settle(
-            desk, operation.operation_id, record, brought, outcome, brought.kind.value, EventName.RESUBMITTED
-        )
-        return await desk.operation(operation.operation_id)
+        return await _nothing_came(desk, operation, question, record, None, ActionOutcome.REFUSED, str(error))
     given = msgspec.structs.replace(
         operation.submitted, idempotency_key=key, resubmit_of=operation.operation_id, status_url=None, job_id=""
     )
+    outcome, handover, detail = reading.read_submit(contract, given, brought, request.url)
+    if handover is None:
+        return await _nothing_came(desk, operation, question, record, brought, outcome, detail or outcome.value)
+    closing = None
+    if not final:
+        ended = msgspec.structs.replace(write.after, version=write.after.version + 1)
+        closing = Write(after=ended, fence_change=change, release_lease=False)
     try:
-        handover = reading.from_response(contract, given, brought, request.url)
+        new = await store_resubmitted(desk, contract, operation, given, handover, closing)
     except Refused as error:
-        await perform.settle(
-            desk,
-            operation.operation_id,
-            record,
-            brought,
-            ActionOutcome.REFUSED,
-            str(error),
-            EventName.RESUBMITTED,
-        )
-        return await desk.operation(operation.operation_id)
-    new = await store_resubmitted(desk, contract, operation, handover)
+        detail = f"the provider took it as job {handover.job_id}, which cannot be waited for: {error}"
+        await _nothing_came(desk, operation, question, record, brought, ActionOutcome.DONE, detail)
+        raise
     await perform.settle(
-        desk,
-        operation.operation_id,
-        record,
-        brought,
-        ActionOutcome.DONE,
-        new.operation_id,
-        EventName.RESUBMITTED,
+        desk, operation.operation_id, record, brought, ActionOutcome.DONE, new.operation_id, EventName.RESUBMITTED
     )
     return new
+
+
+async def _nothing_came(
+    desk: Desk,
+    operation: Operation,
+    question: Escalation,
+    record: ActionRecord,
+    brought: Answer | Fault | None,
+    outcome: ActionOutcome,
+    detail: str,
+) -> Operation:
+    """No new operation: the outcome is recorded, and an escalated operation asks its question again."""
+    again = None
+    if not operation.status.is_end:
+        again = grants.open_question(
+            operation,
+            new_id=f"esc-{desk.chance.token(6)}",
+            reason=question.reason,
+            detail=StopDetail.OUTCOME_UNKNOWN.value if outcome is ActionOutcome.UNKNOWN else question.detail,
+            now=desk.clock.now(),
+            cause=question.cause,
+        )
+    await perform.settle(
+        desk, operation.operation_id, record, brought, outcome, detail, EventName.RESUBMITTED, asks=again
+    )
+    return await desk.operation(operation.operation_id)

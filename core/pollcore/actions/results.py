@@ -22,6 +22,7 @@ from pollcore.facts import (
     AuditEvent,
     CredentialUnavailable,
     EventName,
+    Fault,
     Operation,
     Refused,
     ResultPointer,
@@ -91,29 +92,43 @@ async def fetch(desk: Desk, operation_id: str, to: Path, by: str) -> ActionRecor
         secret = await perform.secret_for(desk, request)
     except CredentialUnavailable as error:
         raise Refused(str(error), code="credential_unavailable") from None
-    record = perform.intended(desk, operation, ActionKind.FETCH_RESULT, None)
-    intent = Write(after=operation, fence_change=operation.change, release_lease=False, action=record)
-    await desk.store.commit(desk.clock.now(), (intent,))
-    brought = await perform.send(desk, request, secret)
-    if isinstance(brought, Answer) and brought.status in OK:
-        write_new(to, brought.body)
-        outcome, detail = ActionOutcome.DONE, f"{len(brought.body)} bytes"
-    elif isinstance(brought, Answer):
-        outcome, detail = ActionOutcome.REFUSED, f"the provider answered {brought.status}"
-    else:
-        lost = brought.may_have_been_sent
-        outcome, detail = (ActionOutcome.UNKNOWN if lost else ActionOutcome.REFUSED), brought.kind.value
+    # the place is taken before anything is sent: the answer may be given once only
+    file = await asyncio.to_thread(open_new, to)
+    outcome = ActionOutcome.INTENDED
+    try:
+        record = perform.intended(desk, operation, ActionKind.FETCH_RESULT, None)
+        intent = Write(after=operation, fence_change=operation.change, release_lease=False, action=record)
+        await desk.store.commit(desk.clock.now(), (intent,))
+        brought = await perform.send(desk, request, secret)
+        outcome, detail = await asyncio.to_thread(_kept, file, brought)
+    finally:
+        os.close(file)
+        if outcome is not ActionOutcome.DONE:
+            await asyncio.to_thread(to.unlink, missing_ok=True)
     return await perform.settle(desk, operation_id, record, brought, outcome, detail, EventName.RESULT_FETCHED, by)
 
 
-def write_new(to: Path, body: bytes) -> None:
-    """Write *body* to a file that did not exist. Raises Refused: it exists now, or cannot be written."""
+def _kept(file: int, brought: Answer | Fault) -> tuple[ActionOutcome, str]:
+    """Outcome and detail of the one request, its body written to the open *file*."""
+    if isinstance(brought, Answer) and brought.status in OK:
+        try:
+            with os.fdopen(file, "wb", closefd=False) as out:
+                out.write(brought.body)
+        except OSError as error:
+            return ActionOutcome.UNKNOWN, f"the result came but could not be written: {error.strerror}"
+        return ActionOutcome.DONE, f"{len(brought.body)} bytes"
+    if isinstance(brought, Answer):
+        return ActionOutcome.REFUSED, f"the provider answered {brought.status}"
+    lost = brought.may_have_been_sent
+    return (ActionOutcome.UNKNOWN if lost else ActionOutcome.REFUSED), brought.kind.value
+
+
+def open_new(to: Path) -> int:
+    """A descriptor of the new file *to*. Raises Refused: it exists now, or cannot be made."""
     try:
-        handle = os.open(to, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        return os.open(to, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except OSError as error:
         raise Refused(f"{to}: {error.strerror}", code="file") from None
-    with os.fdopen(handle, "wb") as file:
-        file.write(body)
 
 
 def result_view(result: ResultPointer, fields: dict[str, Any]) -> dict[str, Any]:

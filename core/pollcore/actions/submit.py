@@ -299,12 +299,20 @@ async def _check_caps(desk: Desk, given: Submitted, now: Moment) -> None:
     )
 
 
-async def store_resubmitted(desk: Desk, contract: Contract, old: Operation, handover: reading.Handover) -> Operation:
-    """E6: the wait for a resubmitted job, with the contract's default limits; a known job's counters go on."""
+async def store_resubmitted(
+    desk: Desk,
+    contract: Contract,
+    old: Operation,
+    sent: Submitted,
+    handover: reading.Handover,
+    closing: Write | None,
+) -> Operation:
+    """E6: the wait for a resubmitted job, with the contract's default limits; a known job's counters go on.
+
+    *sent*: with the key that went out. *closing*: the write that closes *old*, in the same transaction.
+    """
     now = desk.clock.now()
-    given = given_by(
-        msgspec.structs.replace(old.submitted, job_id="", status_url=None, resubmit_of=old.operation_id), handover
-    )
+    given = given_by(sent, handover)
     known = await desk.store.by_job(given.provider, given.account, given.job_id)
     earlier: Carried | None = submission.carried(known) if known else None
     terms = Terms(
@@ -325,4 +333,4 @@ async def store_resubmitted(desk: Desk, contract: Contract, old: Operation, hand
         earlier=earlier,
         granted=True,
     )
-    return await _insert(desk, contract, operation, warnings, handover.observation, now)
+    return await _insert(desk, contract, operation, warnings, handover.observation, now, closing)

@@ -293,7 +293,9 @@ def _outliers(members: Sequence[Member], harmless: Harmless) -> dict[str, str]:
 
 def _other_choices(members: Sequence[Member]) -> dict[str, str]:
     """`cannot extend 15 min / 4 checks`, `can also hold up to 30 min`: who can take what most of the others cannot."""
-    can = {each.operation.operation_id: tuple(c.label for c in each.choices if c.unavailable is None) for each in members}
+    can = {
+        each.operation.operation_id: tuple(c.label for c in each.choices if c.unavailable is None) for each in members
+    }
     usual, count = Counter(can.values()).most_common(1)[0]
     if 2 * count <= len(members):
         return {}

@@ -276,6 +276,9 @@ class Controller:
         if self._flight.epochs:
             await self._store.renew(now, self._worker.owner, dict(self._flight.epochs))
         await self._each_beat()
+        await self._write_events(now)
+
+    async def _write_events(self, now: Moment) -> None:
         if self._events:
             await self._store.record(now, self._events)
             self._events = []
@@ -347,8 +350,12 @@ class Controller:
         self._due.clear()
         for _ in range(DRAIN_TRIES):
             if not self._flight.results:
-                return
+                break
             self._stale = False
             # a committed turn may hand an answer back: its record moved, it is decided anew and offered once more
             if not await self._try_turn():
                 await asyncio.sleep(RETRY_MIN_MS / 1000)
+        try:
+            await self._write_events(self._clock.now())
+        except StoreUnusable as error:
+            self.health = str(error)

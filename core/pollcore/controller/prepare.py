@@ -169,6 +169,7 @@ class Preparer:
             lease_ms=max(LEASE_MS, request.total_ms + LEASE_MARGIN_MS),
             concurrency=caps.concurrency or contract.concurrency,
             per_minute=caps.per_minute or contract.per_minute,
+            secret_digest=digest,
         )
         return Ready(claim, contract, request, secret, digest)
 

@@ -43,13 +43,17 @@ class InForce(msgspec.Struct, frozen=True):
 
     def forbids(self, claim: Claim, now: Moment) -> bool:
         """Whether something that another process may just have written keeps this claim from sending (T8, T11)."""
-        if not (self.cooldowns or self.pauses or self.origins):
+        if not (self.cooldowns or self.pauses or self.origins or self.denials):
             return False
         o = claim.operation
         provider, account = o.submitted.provider, o.submitted.account
         return (
             any((c.provider, c.account, c.credential) == (provider, account, o.credential) for c in self.cooldowns)
             or any(p.provider == provider and p.account in (None, account) for p in self.pauses)
+            or any(
+                (d.credential, d.origin, d.digest) == (o.credential, claim.origin, claim.secret_digest)
+                for d in self.denials
+            )
             or any(
                 s.probe_operation != o.operation_id
                 and (s.origin, s.account) == (claim.origin, account)
