@@ -13,23 +13,18 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
-import io
-import shutil
-import subprocess
 import sys
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 HERE: Final = Path(__file__).resolve().parent
-for _floor in ("core", "console"):
+for _floor in ("core", "console", "screenshots"):
     sys.path.insert(0, str(HERE.parent / _floor))
 
-from rich.console import Console  # noqa: E402
-from rich.terminal_theme import TerminalTheme  # noqa: E402
+from drawing import as_svg, to_png  # noqa: E402
+from scenes import PICTURES, SMALL, Picture, Studio, until  # noqa: E402
 from textual.pilot import Pilot  # noqa: E402
 
 from pollconsole import bridge, demo  # noqa: E402
@@ -37,210 +32,24 @@ from pollconsole.console import ConsoleApp  # noqa: E402
 from pollconsole.core_thread import CoreThread  # noqa: E402
 from pollconsole.demo.clock import DemoClock  # noqa: E402
 from pollconsole.driver import headless_guard_driver  # noqa: E402
-from pollconsole.guard import GuardTimes, State  # noqa: E402
-from pollconsole.screens.card import CardScreen  # noqa: E402
+from pollconsole.guard import GuardTimes  # noqa: E402
 from pollconsole.theme_choice import Colours  # noqa: E402
-from pollconsole.themes import SHIPPED  # noqa: E402
-from pollconsole.widgets import LinesView  # noqa: E402
-from pollcore.facts import Instant, StopReason  # noqa: E402
+from pollcore.facts import Instant  # noqa: E402
 
 SEED: Final = 7
 BEGIN: Final = Instant(1_772_442_000_000)
 """2026-03-02T09:00:00Z."""
-EARLY_S: Final = 46.0
-LATE_S: Final = 170.0
-"""Demo times at which pictures are taken: when some things have gone wrong, and when most have."""
 SETTLE_S: Final = 1.5
 """Real time in which what was under way when time stopped is recorded."""
-LIMIT_S: Final = 120.0
-"""Real time that any one thing may take."""
-SMALL: Final = (80, 24)
-LARGE: Final = (140, 40)
 PNGS: Final = ("live-80x24", "card-80x24", "detail-80x24", "detail-140x40")
 MAX_PNG: Final = 150_000
 """Bytes; a picture is looked at over a network."""
-CARD_OF: Final = (StopReason.REQUEST_BUDGET_EXHAUSTED, StopReason.DEADLINE_EXCEEDED, StopReason.UNKNOWN_STATE)
-"""The card that is drawn answers a question of the first of these reasons that is open."""
-
-Rgb = tuple[int, int, int]
-_SIXTEEN: Final[list[Rgb]] = [
-    *((0, 0, 0), (205, 49, 49), (13, 188, 121), (229, 229, 16), (36, 114, 200), (188, 63, 188), (17, 168, 205)),
-    *((229, 229, 229), (102, 102, 102), (241, 76, 76), (35, 209, 139), (245, 245, 67), (59, 142, 234), (214, 112, 214)),
-    *((41, 184, 219), (255, 255, 255)),
-]
-ON_DARK: Final = TerminalTheme((12, 12, 12), (204, 204, 204), _SIXTEEN[:8], _SIXTEEN[8:])
-ON_LIGHT: Final = TerminalTheme((255, 255, 255), (40, 40, 40), _SIXTEEN[:8], _SIXTEEN[8:])
-"""A terminal's own sixteen colours, as one of the common ones has them."""
-
-CELL: Final = (12.0, 24.4)
-"""Of one character, in the units of the picture, as rich draws it."""
-MARGIN: Final = 8
-COLOURS_IN_PNG: Final = 256
-
-_SVG: Final = """\
-<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 WIDE HIGH" width="WIDE" height="HIGH">
-<style>
-.{unique_id}-matrix {{ font-family: "DejaVu Sans Mono", "Liberation Mono", Menlo, Consolas, monospace;
-  font-size: {char_height}px; line-height: {line_height}px; white-space: pre; }}
-{styles}
-</style>
-<defs>
-{lines}
-</defs>
-<rect width="WIDE" height="HIGH" fill="PAPER"/>
-<g transform="translate(MARGIN, MARGIN)">
-{backgrounds}
-<g class="{unique_id}-matrix">
-{matrix}
-</g>
-</g>
-</svg>
-"""
 
 
 class QuickApp(ConsoleApp):
     """The console with a guard that waits less; its rules are the same."""
 
     guard_times = GuardTimes(quiet=0.12, alone=0.05, quiet_again=0.08, stall=30.0)
-
-
-class Studio(NamedTuple):
-    """What a scene works with."""
-
-    app: ConsoleApp
-    pilot: Pilot[Any]
-    size: tuple[int, int]
-
-
-Scene = Callable[[Studio], Awaitable[None]]
-
-
-class Picture(NamedTuple):
-    """One file: what is done before it is taken, at which size, in which theme."""
-
-    name: str
-    scene: Scene
-    size: tuple[int, int] = SMALL
-    theme: str = "dark"
-    at_s: float = EARLY_S
-    terminal: TerminalTheme = ON_DARK
-    colours: Colours = Colours.FULL
-
-
-# --- scenes -----------------------------------------------------------------------------------------------------------
-
-
-async def until(pilot: Pilot[Any], condition: Callable[[], Any], what: str) -> None:
-    """Let the app run until *condition* holds. Raises TimeoutError."""
-    end = time.monotonic() + LIMIT_S
-    while not condition():
-        if time.monotonic() > end:
-            raise TimeoutError(f"did not happen within {LIMIT_S:.0f} s: {what}")
-        await pilot.pause(0.05)
-
-
-async def live(studio: Studio) -> None:
-    await studio.pilot.press("g", "down", "down")
-
-
-async def filtered(studio: Studio) -> None:
-    await studio.pilot.press("slash", *"status:waiting")
-
-
-async def needs_you(studio: Studio) -> None:
-    await studio.pilot.press("2")
-
-
-async def decisions(studio: Studio) -> None:
-    await studio.pilot.press("E")
-
-
-async def approvals(studio: Studio) -> None:
-    await studio.pilot.press("A")
-
-
-async def help_(studio: Studio) -> None:
-    await studio.pilot.press("question_mark")
-
-
-async def messages(studio: Studio) -> None:
-    await studio.pilot.press("p", "p", "q", "M")
-
-
-async def themes(studio: Studio) -> None:
-    await studio.pilot.press("T")
-
-
-async def detail(studio: Studio) -> None:
-    studio.app.opens("detail", asked_about(studio.app))
-
-
-async def card(studio: Studio) -> None:
-    """A card that was read to its end, at its beginning again."""
-    app, pilot = studio.app, studio.pilot
-    ids = [q.operation_id for q in app.state.board.wanted() if q.operation_id]
-    app.opens("card", asked_about(app), ids)
-    await until(pilot, lambda: isinstance(app.screen, CardScreen) and app.screen.shown, "the card is there")
-    screen = app.screen
-    assert isinstance(screen, CardScreen)
-    body = screen.query_one("#card", LinesView)
-    await until(pilot, lambda: body.size.height > 0, "the card is laid out")
-    while not body.at_end:
-        await pilot.press("pagedown")
-        await pilot.pause(0.1)
-    await armed(pilot, screen, 1)
-    screen.action_ends(0)
-
-
-async def confirm(studio: Studio) -> None:
-    await card(studio)
-    screen = studio.app.screen
-    assert isinstance(screen, CardScreen)
-    assert screen.shown is not None
-    digit = next(each.key for each in screen.shown.card.choices if each.grants and each.unavailable is None)
-    await studio.pilot.press(digit)
-    await armed(studio.pilot, screen, 2)
-
-
-async def armed(pilot: Pilot[Any], screen: CardScreen, step: int) -> None:
-    await until(
-        pilot,
-        lambda: screen._view is not None and screen._view.step == step and screen._view.state is State.ARMED,
-        f"step {step} of the card is armed",
-    )
-
-
-def asked_about(app: ConsoleApp) -> str:
-    """The operation whose card is drawn."""
-    questions = sorted(app.state.board.wanted(), key=lambda question: question.asked_at)
-    for reason in CARD_OF:
-        for question in questions:
-            if question.reason is reason and question.operation_id:
-                return question.operation_id
-    raise LookupError("the demo asks nothing that is worth a picture")
-
-
-SCREENS: Final[tuple[tuple[str, Scene, float], ...]] = (
-    ("live", live, EARLY_S),
-    ("filter", filtered, EARLY_S),
-    ("themes", themes, EARLY_S),
-    ("help", help_, EARLY_S),
-    ("messages", messages, EARLY_S),
-    ("needs-you", needs_you, LATE_S),
-    ("decisions", decisions, LATE_S),
-    ("approvals", approvals, LATE_S),
-    ("detail", detail, LATE_S),
-    ("card", card, LATE_S),
-    ("confirm", confirm, LATE_S),
-)
-PICTURES: Final[tuple[Picture, ...]] = (
-    *(Picture(f"{name}-{w}x{h}", scene, (w, h), at_s=at_s) for w, h in (SMALL, LARGE) for name, scene, at_s in SCREENS),
-    *(Picture(f"theme-{name}", live, theme=name) for name in SHIPPED),
-    Picture("theme-terminal-on-light", live, theme="terminal", terminal=ON_LIGHT),
-    Picture("theme-no-colour", live, theme="monochrome", colours=Colours.NONE),
-)
-
-# --- taking -----------------------------------------------------------------------------------------------------------
 
 
 class Clock:
@@ -287,7 +96,7 @@ async def take(app: ConsoleApp, pilot: Pilot[Any], picture: Picture) -> str:
     app.state.board._figures = None  # counted once a second of a clock that stands still
     await picture.scene(Studio(app, pilot, picture.size))
     await pilot.pause(0.6)
-    svg = as_svg(app, picture)
+    svg = as_svg(app, picture.name, picture.terminal)
     while len(app.screen_stack) > 1:
         app.pop_screen()
         await pilot.pause(0.1)
@@ -295,73 +104,6 @@ async def take(app: ConsoleApp, pilot: Pilot[Any], picture: Picture) -> str:
     await pilot.press("escape", "1")
     await pilot.pause(0.1)
     return svg
-
-
-def as_svg(app: ConsoleApp, picture: Picture) -> str:
-    """The screen on top, drawn with what every viewer has."""
-    width, height = app.size
-    console = Console(
-        width=width,
-        height=height,
-        file=io.StringIO(),
-        force_terminal=True,
-        color_system="truecolor",
-        record=True,
-        legacy_windows=False,
-    )
-    console.print(app.screen._compositor.render_update(full=True))
-    ground = app.worn.background
-    paper = (
-        ground.hex if ground.ansi is None and picture.colours is Colours.FULL else picture.terminal.background_color.hex
-    )
-    frame = _SVG.replace("PAPER", paper).replace("MARGIN", str(MARGIN))
-    for mark, cells, cell in (("WIDE", width, CELL[0]), ("HIGH", height, CELL[1])):
-        frame = frame.replace(mark, f"{cells * cell + 2 * MARGIN:.0f}")
-    svg = console.export_svg(
-        theme=picture.terminal,
-        code_format=frame,
-        font_aspect_ratio=0.6,
-        unique_id=picture.name,
-    )
-    return "\n".join(line.rstrip() for line in svg.splitlines()) + "\n"
-
-
-def to_png(svg: Path, png: Path) -> bool:
-    """Draw *svg* with whatever this machine has; False where it has nothing."""
-    drawn = _draw(svg, png)
-    with contextlib.suppress(ImportError):
-        from PIL import Image  # type: ignore[import-not-found, import-untyped, unused-ignore]
-
-        if drawn:  # a screen has few colours: a palette makes a third of it
-            whole = Image.open(png).convert("RGB")
-            whole.quantize(COLOURS_IN_PNG, kmeans=2, dither=Image.Dither.NONE).save(png, optimize=True)
-    return drawn
-
-
-def _draw(svg: Path, png: Path) -> bool:
-    with contextlib.suppress(ImportError, OSError):  # OSError: the binding without its library
-        import cairosvg  # type: ignore[import-not-found, import-untyped, unused-ignore]
-
-        cairosvg.svg2png(url=str(svg), write_to=str(png))
-        return True
-    if found := shutil.which("rsvg-convert"):
-        subprocess.run([found, str(svg), "-o", str(png)], check=True, timeout=LIMIT_S)
-        return True
-    for name in ("chromium", "chromium-browser", "google-chrome"):
-        if found := shutil.which(name):
-            first = svg.read_text("utf-8").split('viewBox="0 0 ')[1].split('"')[0].split()
-            size = ",".join(str(round(float(each))) for each in first)
-            command = [
-                found,
-                "--headless",
-                "--hide-scrollbars",
-                f"--window-size={size}",
-                f"--screenshot={png}",
-                str(svg),
-            ]
-            subprocess.run(command, check=True, timeout=LIMIT_S, capture_output=True)
-            return True
-    return False
 
 
 async def make(into: Path, names: list[str]) -> int:

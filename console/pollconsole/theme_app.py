@@ -15,7 +15,7 @@ from textual.filter import LineFilter, Monochrome, NoColor
 from pollconsole import theme_choice, theme_files
 from pollconsole.guarded import GuardedApp
 from pollconsole.screens.base import ConsoleScreen
-from pollconsole.screens.card import CardScreen
+from pollconsole.screens.deciding import DecidingScreen
 from pollconsole.state import State
 from pollconsole.theme_choice import Colours
 from pollconsole.theme_screen import ThemeScreen
@@ -67,7 +67,7 @@ class ThemedApp(GuardedApp[int]):
 
     def action_themes(self) -> None:
         """Files of the user's own are read anew, so that whoever writes one sees it at once."""
-        if isinstance(self.screen, CardScreen | ThemeScreen) or not isinstance(self.screen, ConsoleScreen):
+        if isinstance(self.screen, DecidingScreen | ThemeScreen) or not isinstance(self.screen, ConsoleScreen):
             return
         self._load_themes()
         self.say_theme_complaints()

@@ -36,13 +36,20 @@ def visible(text: str) -> str:
     return "".join(char if char.isprintable() else " " if char in "\n\r\t" else f"\\x{ord(char):02x}" for char in text)
 
 
-def story(events: Iterable[AuditEvent], *, harmless: Harmless = visible, after: Instant | None = None) -> Iterator[str]:
+def story(
+    events: Iterable[AuditEvent],
+    *,
+    harmless: Harmless = visible,
+    after: Instant | None = None,
+    named: bool = False,
+) -> Iterator[str]:
     """Lines in the order of *events*.
 
     Args:
         harmless: Makes a provider's or caller's text safe to print.
         after: Time of the event told just before, so that a live story goes on without telling its day again; None:
             the first event tells no day, only a change does.
+        named: After the time each line names its operation, `-` where an event belongs to none.
     """
     told = after
     for event in events:
@@ -52,7 +59,11 @@ def story(events: Iterable[AuditEvent], *, harmless: Harmless = visible, after: 
         if told is not None and event.at // DAY != told // DAY:
             yield iso(event.at)[:10]
         told = event.at
-        yield line(event, harmless=harmless)
+        text = line(event, harmless=harmless)
+        if named:
+            clock, _, rest = text.partition(" ")
+            text = f"{clock} {''.join(harmless(event.operation_id or '-').split())} {rest}"
+        yield text
 
 
 def line(event: AuditEvent, *, harmless: Harmless = visible) -> str:
@@ -61,10 +72,21 @@ def line(event: AuditEvent, *, harmless: Harmless = visible) -> str:
     parts = [part for part in teller(event) if part]
     text = ", ".join(parts)
     remarks = [event.text, *event.notes] if event.event in _EXPLAINED else event.notes
-    if told := [remark for remark in remarks if remark]:
+    if told := _once(remarks):
         text += f" ({'; '.join(told)})"
     # last and over the whole line: whatever text got in, no character of it starts a line or moves a cursor
     return f"{clock_time(event.at)} {' '.join(harmless(text).split())}"
+
+
+def _once(remarks: Iterable[str | None]) -> list[str]:
+    """What is there, in order, without a remark that another one says already (the same, or a part of it)."""
+    told: list[str] = []
+    for remark in filter(None, remarks):
+        if any(remark in said for said in told):
+            continue
+        told = [said for said in told if said not in remark]
+        told.append(remark)
+    return told
 
 
 def time_words(at: Instant, seen_from: Instant) -> str:
@@ -113,7 +135,10 @@ def _polled(event: AuditEvent) -> list[str | None]:
         head = [f"received {event.http}"]
     else:
         head = ["polled, no state"]
-    return [*head, event.retry_after, *_end(event)]
+    end = _end(event)
+    if event.decision == "succeed" and not event.reason and event.state == end[0]:
+        end = end[1:]  # the provider's own word for it was told just now
+    return [*head, event.retry_after, *end]
 
 
 def _faulted(event: AuditEvent) -> list[str | None]:

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from tests.console.seed import Seeded, operation, stopped, write_config
 
 from pollcore.adapters.keyring_store import MemoryBackend
 from pollcore.adapters.store import submitting
 from pollcore.assembly import open_core
 from pollcore.facts import MINUTE, SECOND, HttpFact, Instant, Moment, StopReason
+from tests.console.seed import Seeded, operation, stopped, write_config
 
 CAUSE = "origin_down:http://127.0.0.1:9"
 OUTLIERS = 40
@@ -63,7 +63,7 @@ def others(now: Moment) -> list[Seeded]:
 
 
 async def seed(core: Any, rows: Sequence[Seeded]) -> None:
-    """Write *rows* in one transaction."""
+    """Write *rows* in one transaction; their credential stays only if it is another than the builders' own."""
     await core.prepare()
     now = core.clock.now()
     snapshot = core.contracts.find("acme").snapshot
@@ -72,7 +72,12 @@ async def seed(core: Any, rows: Sequence[Seeded]) -> None:
     def write(turns: Any) -> None:
         def work(tx: Any) -> None:
             for each in rows:
-                row = msgspec.structs.replace(each.operation, contract_digest=snapshot.digest, credential=None)
+                named = each.operation.credential
+                row = msgspec.structs.replace(
+                    each.operation,
+                    contract_digest=snapshot.digest,
+                    credential=None if named == "acme-prod" else named,
+                )
                 submitting.insert(tx, turns.reads, row, snapshot, each.events, each.question)
 
         turns.writer.run(now, "seeding", work)

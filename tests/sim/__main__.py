@@ -1,4 +1,4 @@
-"""`python -m tests.sim --seed N`: one world again, with its trace; `--seeds A B`: many, with figures; `--mutant NAME`."""
+"""`python -m tests.sim --seed N`: one world with its trace; `--seeds A B`: many, with figures; `--mutant NAME`."""
 
 from __future__ import annotations
 
@@ -57,9 +57,8 @@ def main() -> int:
         f"{count} seeds in {spent:.1f} s of one core: {count / spent * 60:.0f} seeds a minute; broken: {dict(broken)}"
     )
     if given.seeds:
-        print(
-            f"faults covered: {len(FAULTS & covered.keys())} of {len(FAULTS)} listed; never met: {sorted(FAULTS - covered.keys())}"
-        )
+        met, never = len(FAULTS & covered.keys()), sorted(FAULTS - covered.keys())
+        print(f"faults covered: {met} of {len(FAULTS)} listed; never met: {never}")
     return 1 if broken else 0
 
 

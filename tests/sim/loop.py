@@ -14,7 +14,7 @@ from collections.abc import Callable, Coroutine
 from contextvars import Context, ContextVar, copy_context
 from typing import Any, Final
 
-MAX_STEPS: Final = 40_000
+MAX_STEPS: Final = 25_000
 """Callbacks of one seed: a loop that spins without time moving is stopped here."""
 
 
@@ -83,7 +83,7 @@ class SimHandle(events.Handle):
         if process is not None and process.stopped:
             process.keep(self)
             return
-        super()._run()  # type: ignore[misc]
+        super()._run()
 
 
 class SimTimer(events.TimerHandle):
@@ -100,7 +100,7 @@ class SimTimer(events.TimerHandle):
         if process is not None and process.stopped:
             process.keep(self)
             return
-        super()._run()  # type: ignore[misc]
+        super()._run()
 
 
 class SimTask(asyncio.Task[Any]):
@@ -149,16 +149,22 @@ class SimLoop(base_events.BaseEventLoop):
         self._ready.append(handle)
         return handle
 
-    def call_soon(self, callback: Any, *args: Any, context: Context | None = None) -> SimHandle:
+    def call_soon(  # type: ignore[override]
+        self, callback: Any, *args: Any, context: Context | None = None
+    ) -> SimHandle:
         return self._call_soon(callback, args, context)
 
-    def call_at(self, when: float, callback: Any, *args: Any, context: Context | None = None) -> SimTimer:
+    def call_at(  # type: ignore[override]
+        self, when: float, callback: Any, *args: Any, context: Context | None = None
+    ) -> SimTimer:
         timer = SimTimer(when, callback, args, self, copy_context() if context is None else context)
         heapq.heappush(self._scheduled, timer)
-        timer._scheduled = True
+        timer._scheduled = True  # type: ignore[attr-defined]
         return timer
 
-    def call_later(self, delay: float, callback: Any, *args: Any, context: Context | None = None) -> SimTimer:
+    def call_later(  # type: ignore[override]
+        self, delay: float, callback: Any, *args: Any, context: Context | None = None
+    ) -> SimTimer:
         return self.call_at(self.virtual + delay, callback, *args, context=context)
 
     def _run_once(self) -> None:

@@ -1,12 +1,13 @@
 """Operators at consoles and agents at command lines, as the seed moves them.
 
-Job: submit jobs, draw cards and decide them (fresh, stale, twice), lower authority, ask for more. Must not know: what is
-right; whatever the actions refuse is fine, whatever else they raise is not.
+Job: submit jobs, draw cards and decide them (fresh, stale, twice), lower authority, ask for more. Must not know: what
+is right; whatever the actions refuse is fine, whatever else they raise is not.
 """
 
 from __future__ import annotations
 
 import asyncio
+import functools
 import random
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final
@@ -46,7 +47,7 @@ class Crowd:
     def start(self) -> None:
         self._spawn("submitter", self._submit_all)
         for number in range(self._world.plan.operators):
-            self._spawn(f"operator-{number}", lambda p, n=number: self._operate(p, n))
+            self._spawn(f"operator-{number}", functools.partial(self._operate, number))
         if self._world.plan.operators:
             self._spawn("agent", self._ask)
 
@@ -122,7 +123,7 @@ class Crowd:
 
     # --- operators ----------------------------------------------------------------------------------------------------
 
-    async def _operate(self, process: Process, number: int) -> None:
+    async def _operate(self, number: int, process: Process) -> None:
         world = self._world
         chance = random.Random(f"operator {world.seed} {process.name}")
         actions = world.actions(process, f"operator-{number}")

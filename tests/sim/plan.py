@@ -1,6 +1,6 @@
 """What kind of world a seed is: how many workers, jobs and people, how short the time, which blows how often.
 
-Job: numbers drawn from the seed, so that seeds differ in kind and not only in detail. Must not know: how any of it is done.
+Job: numbers drawn from the seed, so that seeds differ in kind and not only in detail. Must not know: how it is done.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ FAULTS: Final = frozenset(
     + [f"wall step {ms // 1000:+d} s" for ms in STEPS_MS]
     + [f"suspend {ms // 1000} s" for ms in NAPS_MS]
     + [f"answer {kind}" for kind in (
-        "bad_guidance", "unavailable", "unavailable_guided", "limited", "limited_guided", "limited_date", "slow", "lost",
-        "reset", "connection_refused", "connect_timeout", "garbage", "mystery", "7", "True", "UNKNOWN", "paused",
-        "contradiction", "wrong_job", "empty_success", "missing", "gone", "denied", "forbidden", "odd_status",
+        "bad_guidance", "unavailable", "unavailable_guided", "limited", "limited_guided", "limited_date", "slow",
+        "lost", "reset", "connection_refused", "connect_timeout", "garbage", "mystery", "7", "True", "UNKNOWN",
+        "paused", "contradiction", "wrong_job", "empty_success", "missing", "gone", "denied", "forbidden", "odd_status",
     )]
     + ["SIGTERM", "reboot", "wall to 2000 and back", "origin down", "secret rotated", "keyring locked",
        "contract file edited", "stale card decided", "the same card decided twice"]

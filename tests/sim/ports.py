@@ -178,7 +178,8 @@ class SimStore(StoreFace):
         turns.watch = self._watch
         world.acting = process
         world.conn.arm(world.store_fault(process))
-        real, turns.writer.run = turns.writer.run, self._timed(turns.writer.run)
+        writer: Any = turns.writer
+        real, writer.run = writer.run, self._timed(writer.run)
         try:
             found = call(turns)
         except StoreUnusable as error:
@@ -186,7 +187,7 @@ class SimStore(StoreFace):
                 world.broken("O6", f"the store refused without a fault: {error}")
             raise
         finally:
-            turns.writer.run = real
+            writer.run = real
             world.conn.arm(None)
             world.acting = world.acting_at = None
         await gate(world, process, "after commit")

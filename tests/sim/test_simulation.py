@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import os
+import re
 import subprocess
 import sys
 import time
@@ -19,6 +20,8 @@ from tests.sim.plan import FAULTS
 from tests.sim.world import World
 
 FAST_SEEDS = 20
+BROKEN_MUTANT = re.compile(r"\b(NameError|AttributeError|TypeError|ImportError|AssertionError)\b")
+"""A seeded bug that merely raises proves nothing."""
 LEAST_MUTANTS = 15
 TOP = Path(__file__).parents[2]
 REPLAYED = (3, 11, 18)
@@ -82,7 +85,9 @@ def test_a_seeded_bug_is_found(name: str) -> None:
             with contextlib.suppress(Exception):
                 world.run()
             if world.violation is not None:
-                print(f"mutant {name}: found by seed {seed}, {world.violation[0]}")
+                rule, text = world.violation
+                assert not BROKEN_MUTANT.search(text), f"the mutant itself is broken, mend it: {text}"
+                print(f"mutant {name}: found by seed {seed}, {rule}")
                 return
     pytest.fail(f"{name} lived through {SEEDS[name]} seeds: an invariant is missing", pytrace=False)
 

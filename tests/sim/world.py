@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import collections
-import functools
 import hashlib
 import random
 from collections.abc import Callable
 from contextvars import copy_context
 from typing import Any, Final
 from unittest import mock
-
-import msgspec
 
 from pollcore.actions import Actions, Caps, Desk, InstanceNames
 from pollcore.adapters.audit_plain import PlainAudit
@@ -26,16 +23,16 @@ from pollcore.controller import Controller
 from pollcore.controller import contracts as controller_contracts
 from pollcore.controller.contracts import Contracts
 from pollcore.facts import BootMs, Instant, Moment, Operator, Request
-from pollcore.ports import Claimed, CredentialInfo, Worker
+from pollcore.ports import Claimed, Worker
 from tests.sim import contracts, people
+from tests.sim.fate import Fate
 from tests.sim.invariants import Watch
 from tests.sim.loop import Process, SimLoop
-from tests.sim.plan import NAPS_MS, STEPS_MS, STOPS_AT_PORT_MS, STOPS_MS, STORE_FAULTS, Plan
+from tests.sim.plan import Plan
 from tests.sim.ports import FaultyConnection, SimChance, SimClock, SimCredentials, SimStore, SimTransport
-from tests.sim.provider import Provider, Reply
+from tests.sim.provider import Provider
+from tests.sim.things import BOOT, WALL, Flight, Keyring, Running, Seal
 
-WALL: Final = 1_772_445_600_000
-BOOT: Final = 5_000_000
 SETTLE_MS: Final = 150_000
 """After its deadline, so long may an operation still be on its way to a stop: an answer in flight, a lease's span."""
 CALM_STEP_S: Final = 5.0
@@ -43,60 +40,7 @@ MAX_CALM_MS: Final = 3_600_000
 KEPT_TRACE: Final = 100_000
 
 
-class Seal:
-    """Seals by a prefix."""
-
-    def seal(self, purpose: str, plain: bytes) -> bytes:
-        return purpose.encode() + b"\0" + plain
-
-    def open(self, purpose: str, sealed: bytes) -> bytes:
-        head, _, plain = sealed.partition(b"\0")
-        assert head == purpose.encode()
-        return plain
-
-
-class Keyring:
-    """Secrets of all processes, as the machine's keyring holds them."""
-
-    def __init__(self) -> None:
-        self.infos: dict[str, CredentialInfo] = {}
-        self.secrets: dict[str, str] = {}
-        self.locked_until = -1
-        self._versions: collections.Counter[str] = collections.Counter()
-
-    def set(self, name: str, origins: tuple[str, ...]) -> str:
-        self._versions[name] += 1
-        self.secrets[name] = f"secret of {name}, version {self._versions[name]}"
-        self.infos[name] = CredentialInfo(name=name, kind="bearer", origins=origins, created_at=Instant(WALL))
-        return self.secrets[name]
-
-
-class Flight(msgspec.Struct):
-    """One request between a process and the provider."""
-
-    process: Process
-    url: str
-    secret: str | None
-    reply: Reply
-    operation: str | None
-    """None: no status request (cancel, submission)."""
-    n: int
-    epoch: int
-    stops: int
-    arrived: bool = False
-    number: int = 0
-
-
-class Running(msgspec.Struct):
-    """One worker of the moment."""
-
-    process: Process
-    controller: Controller
-    stop: asyncio.Event
-    task: asyncio.Task[Any]
-
-
-class World:
+class World(Fate):
     """Everything of one seed. `run` is called once."""
 
     def __init__(self, seed: int, *, scale: float = 1.0, keep: bool = False) -> None:
@@ -157,7 +101,7 @@ class World:
     @property
     def true_wall(self) -> int:
         """The wall clock of a machine whose clock nobody sets: the provider's."""
-        return WALL + self.loop.ms + self.suspended
+        return int(WALL + self.loop.ms + self.suspended)
 
     def later(self, ms: int, call: Callable[[], None]) -> None:
         """Outside of every process: the network and the provider go on while processes stand still."""
@@ -236,63 +180,6 @@ class World:
     def delivered(self, flight: Flight) -> None:
         self.note("answered", flight.process.name, flight.url[-24:], flight.n, flight.reply.status, flight.reply.label)
         self.watch.delivered(flight)
-
-    # --- fate ---------------------------------------------------------------------------------------------------------
-
-    def is_proved_dead(self, owner: str) -> bool:
-        return self.plan.proof_of_death and owner in self.dead_owners
-
-    def strikes(self, process: Process, where: str) -> bool:
-        """At a port: is *process* stopped or killed right here?"""
-        if not self.chaos:
-            return False
-        draw = self.chance.random()
-        stop, kill = self.plan.stop_at_port, self.plan.kill_at_port
-        if where == self.plan.focus:
-            stop, kill = (0.08, 0.01) if where == "keyring" else (0.05, 0.05)
-        if draw < stop:
-            self.stop(process, self.chance.choice(STOPS_AT_PORT_MS), where)
-            return True
-        if draw > 1.0 - kill:
-            self.cover(f"SIGKILL {where}")
-            self.kill(process)
-        return False
-
-    def stop(self, process: Process, ms: int, where: str) -> None:
-        self.cover(f"SIGSTOP {ms // 1000} s {where}")
-        self.note("stop", process.name, ms, where)
-        process.stop()
-
-        def resume() -> None:
-            if process.stopped:
-                self.note("resume", process.name)
-                process.resume(self.loop)
-
-        self.later(ms, resume)
-
-    def kill(self, process: Process) -> None:
-        if process.dead:
-            return
-        self.note("kill", process.name)
-        self.dead_owners.add(process.name)
-        process.kill(self.loop)
-        self.watch.killed(process)
-        if self.chaos:
-            for number, running in list(self.workers.items()):
-                if running.process is process:
-                    self.later(self.chance.choice((200, 5_000, 45_000)), functools.partial(self._restart, number))
-
-    def _restart(self, number: int) -> None:
-        running = self.workers.get(number)
-        if self.violation is None and (running is None or running.process.dead or running.task.done()):
-            self.start_worker(number)
-
-    def store_fault(self, process: Process) -> tuple[int, str] | None:
-        if not self.chaos or self.chance.random() >= self.plan.store_fault:
-            return None
-        kind = self.chance.choice(STORE_FAULTS)
-        self.cover(f"store {kind}")
-        return (1 if kind == "SQLITE_BUSY" else self.chance.randrange(1, 14), kind)
 
     # --- processes ----------------------------------------------------------------------------------------------------
 
@@ -410,72 +297,10 @@ class World:
             gap = self.chance.expovariate(1 / self.plan.gap_s)
             await asyncio.sleep(min(gap, max(0.0, end - self.loop.virtual)))
             if self.loop.virtual < end and self.violation is None:
-                self._strike()
+                self.strike()
         await self._calm(crowd)
         if self.violation is None:
             self.watch.end()
-
-    def _strike(self) -> None:
-        """One blow of fate."""
-        chance = self.chance
-        kind = chance.choices(list(self.plan.fates), list(self.plan.fates.values()))[0]
-        alive = [r for r in self.workers.values() if not r.process.dead]
-        match kind:
-            case "kill" if alive:
-                self.cover("SIGKILL at any time")
-                self.kill(chance.choice(alive).process)
-            case "stop" if alive:
-                self.stop(chance.choice(alive).process, chance.choice(STOPS_MS), "at any time")
-            case "end" if alive:
-                self.cover("SIGTERM")
-                running = chance.choice(alive)
-                running.stop.set()
-                number = next(n for n, r in self.workers.items() if r is running)
-                self.later(20_000, lambda: self._restart(number))
-            case "step":
-                step = chance.choice(STEPS_MS)
-                self.cover(f"wall step {step // 1000:+d} s")
-                self.wall_step += step
-                self.wall_steps += 1
-            case "epoch":
-                self.cover("wall to 2000 and back")
-                self.wall_steps += 2
-                before, self.wall_step = self.wall_step, 946_684_800_000 + 5_000 - WALL
-                self.later(chance.choice((2_000, 30_000)), lambda: setattr(self, "wall_step", before))
-            case "suspend":
-                nap = chance.choice(NAPS_MS)
-                self.cover(f"suspend {nap // 1000} s")
-                self.suspended += nap
-            case "reboot":
-                self.reboot()
-            case "down":
-                origin = chance.choice(sorted(contracts.ORIGINS.values()))
-                self.cover("origin down")
-                self.provider.down_until[origin] = self.loop.ms + chance.choice((10_000, 60_000, 200_000))
-            case "rotate":
-                name = chance.choice(self.plan.credentials)
-                self.cover("secret rotated")
-                if chance.random() < 0.5:
-                    self.provider.revoked.add(self.keyring.secrets[name])
-                if chance.random() < 0.7:
-                    self.keyring.set(name, self.keyring.infos[name].origins)
-            case "lock":
-                self.cover("keyring locked")
-                self.keyring.locked_until = self.loop.ms + chance.choice((5_000, 60_000))
-            case "mend":
-                self.cover("contract file edited")
-                self.files.mended.add(chance.choice(self.plan.providers))
-
-    def reboot(self) -> None:
-        """All processes die, the boot clock begins anew, the wall clock goes on."""
-        self.cover("reboot")
-        for running in self.workers.values():
-            self.kill(running.process)
-        self.boot_number += 1
-        gap = self.chance.choice((3_000, 60_000))
-        self.suspended += gap
-        self._boot_from = self.loop.ms + self.suspended + self.chance.randrange(0, BOOT)
-        self.watch.rebooted()
 
     async def _calm(self, crowd: people.Crowd) -> None:
         """No more faults: everybody runs, the provider answers, nobody grants. Until every wait is over."""

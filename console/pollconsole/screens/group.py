@@ -1,8 +1,8 @@
 """The card of one cause: one answer for the list of operations that was frozen when it was drawn.
 
 Job: draw the group's card, show the guard, hand its proof to `approve_group`, say what came of each operation. Must not
-know: what a choice means or how it is carried out. The list does not move under the operator: what joined or moved since
-is counted beside the title, and `r` draws the card anew.
+know: what a choice means or how it is carried out. The list does not move under the operator: what joined or moved
+since is counted beside the title, and `r` draws the card anew.
 
 Source: spec E10, E7, G3, G4, G8.
 """
@@ -113,8 +113,8 @@ class GroupScreen(DecidingScreen):
         moved = 0
         for name, each in members.items():
             question, operation = board.questions.get(name), board.operations.get(name)
-            if question is None or question.escalation_id != each.escalation_id or (operation is not None and operation.version > each.version):
-                moved += 1
+            newer = operation is not None and operation.version > each.version
+            moved += newer or question is None or question.escalation_id != each.escalation_id
         joined = sum(q.cause == shown.cause and q.operation_id not in members for q in board.questions.values())
         said = [f"{moved:,} moved" if moved else "", f"{joined:,} joined" if joined else ""]
         words = ", ".join(each for each in said if each)

@@ -1,7 +1,7 @@
 """The words of a group's card, laid out: one cause, its choices with their ranges, then everything else.
 
-Job: pure: the core's group card -> lines with roles; an outcome -> lines. Must not know: widgets, keys, the core's rules.
-Nothing of the card is left out: what does not fit is scrolled to.
+Job: pure: the core's group card -> lines with roles; an outcome -> lines. Must not know: widgets, keys, the core's
+rules. Nothing of the card is left out: what does not fit is scrolled to.
 
 Source: spec E3, E4, E10, G4.
 """

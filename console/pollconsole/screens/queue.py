@@ -14,7 +14,7 @@ from textual.binding import Binding, BindingType
 
 from pollconsole import words
 from pollconsole.board import APPROVALS, Cause, by_cause
-from pollconsole.draw import Line, clip, fit, text
+from pollconsole.draw import Line, fit, text
 from pollconsole.screens.base import ConsoleScreen
 from pollconsole.state import State
 from pollconsole.widgets import OneLine, Table
@@ -109,27 +109,37 @@ class QueueScreen(ConsoleScreen):
         line = " ".join(fit(head, width) for head, width in heads)
         self.query_one("#columns", OneLine).show(((f"  {line} FOR", "faint"),))
         self.keys(("Enter", "open the card"), ("t", "detail"), ("Esc", "back"))
-        last = self.state.messages[-1] if self.state.messages else None
-        if last is not None:
-            self.query_one("#said", OneLine).show(((" ", "text"), (last.text, last.role)))
         if changed:
             self._fill()
         else:
             self.table.refresh_changed()
+        self._say()
+
+    def _say(self) -> None:
+        """The whole cause of a row that has no room for it; else what was said last."""
+        row = self.table.causes.get(self.table.cursor_id or "")
+        last = self.state.messages[-1] if self.state.messages else None
+        line: Line = ()
+        if not self.table.causes:
+            line = ((" nothing waits here; Esc goes back", "muted"),)
+        elif row is not None and len(row.questions) > 1:
+            line = ((" cause: ", "muted"), text(row.cause, "title"))
+        elif last is not None:
+            line = ((" ", "text"), (last.text, last.role))
+        self.query_one("#said", OneLine).show(line)
 
     def _fill(self) -> None:
         table, board = self.table, self.state.board
         asked = [q for q in board.wanted() if q.operation_id and (q.reason in APPROVALS) is self.approvals]
         table.causes = {_row_id(cause): cause for cause in by_cause(asked, board.operations)}
         table.show_ids(list(table.causes))
-        if not table.causes:
-            self.query_one("#said", OneLine).show(((" nothing waits here; Esc goes back", "muted"),))
 
     def action_leave(self) -> None:
         self.app.pop_screen()
 
     def action_move(self, by: int) -> None:
         self.table.move(by)
+        self._say()
 
     def action_card(self) -> None:
         """Many operations of one cause are one card; one operation is its own."""

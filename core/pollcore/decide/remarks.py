@@ -25,7 +25,8 @@ def remarks(
         notes.append(f"near_match: {reading.near_match}")
     if reading.error_details_missing and "error_details_missing" not in said:
         notes.append("error_details_missing")
-    if reading.verdict is Verdict.DENIED and reading.http.code == 403 and operation.memory.first_seen_at is None:
+    unseen = operation.memory.first_seen_at is None and "submit was accepted" not in said
+    if reading.verdict is Verdict.DENIED and reading.http.code == 403 and unseen:
         notes.append("submit was accepted, the job was not seen yet: rights may still be spreading")
     if reading.verdict.is_final:
         late = reading.http.answered_at - operation.deadline_at

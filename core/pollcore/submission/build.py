@@ -34,7 +34,7 @@ from pollcore.facts import (
     iso,
 )
 from pollcore.submission.duplicates import Carried
-from pollcore.submission.limits import MAX_SPAN_DAYS, effective_limits, span_text, whole
+from pollcore.submission.limits import MAX_SPAN_DAYS, amounts, effective_limits, span_text, whole
 from pollcore.submission.pace import pace_warnings
 
 CLOCK_TOLERANCE: Final = 1 * MINUTE
@@ -232,8 +232,7 @@ def _deadline_at(limits: Limits, requested: Requested, policy: Policy, started_a
             f"(retention in the contract): the job's record is gone after {iso(last)}; ask for {iso(last)} or earlier",
             code="limit",
             limit="retention",
-            asked=at - started_at,
-            allowed=policy.retention,
+            **amounts("retention", at - started_at, policy.retention),
         )
     return at
 

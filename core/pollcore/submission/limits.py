@@ -19,6 +19,7 @@ _FLAGS: Final = {
     "max_transport_failures": "--max-transport-failures",
     "max_rate_limited": "--max-rate-limited",
 }
+_SPANS: Final = frozenset({"deadline", "retention"})
 _ABSURD: Final = {
     "deadline": MAX_SPAN,
     "max_status_requests": MAX_REQUESTS,
@@ -43,7 +44,7 @@ def effective_limits(asked: Limits, default: Limits, ceiling: Limits, config: Li
     maxima may be missing: then no more of them than requests can happen.
 
     Raises:
-        Refused: code `limit`; details `limit`, `asked`, `allowed`.
+        Refused: code `limit`; details `limit` and what `amounts` makes of asked and allowed.
     """
     found = {name: _limit(name, asked, default, ceiling, config) for name in ("deadline", "max_status_requests")}
     requests = found["max_status_requests"]
@@ -80,8 +81,7 @@ def _limit(name: str, asked: Limits, default: Limits, ceiling: Limits, config: L
                 f"ask for {_said(name, allowed)} or less; more comes only by an operator's grant",
                 code="limit",
                 limit=name,
-                asked=checked,
-                allowed=allowed,
+                **amounts(name, checked, allowed),
             )
         break
     return checked
@@ -103,18 +103,26 @@ def whole(name: str, value: object, top: int, whose: str) -> int:
             f"{whose} must be above zero, not {number}; the most that is accepted is {_said(name, top)}",
             code="limit",
             limit=name,
-            asked=number,
-            allowed=top,
+            **amounts(name, number, top),
         )
     if number > top:
         raise Refused(
             f"{whose} {_said(name, number)} is absurd: at most {_said(name, top)} is accepted",
             code="limit",
             limit=name,
-            asked=number,
-            allowed=top,
+            **amounts(name, number, top),
         )
     return number
+
+
+def amounts(name: str, asked: int, allowed: int) -> dict[str, int]:
+    """What programs read of an excess, the unit in the name: spans `asked_ms`, `allowed_ms`; counts `asked`, `allowed`.
+
+    Of a point in time nothing: the number would be no span, and the message names it.
+    """
+    if name in _SPANS:
+        return {"asked_ms": asked, "allowed_ms": allowed}
+    return {"asked": asked, "allowed": allowed} if name in _FLAGS else {}
 
 
 def _said(name: str, value: int) -> str:

@@ -15,7 +15,7 @@ from tests.console.seed import MOMENT, Seeded
 
 from pollconsole.safe import safe
 from pollcore import escalation
-from pollcore.card import Card, card, digest
+from pollcore.card import Asked, Card, GroupCard, card, digest, join, member
 from pollcore.facts import (
     MINUTE,
     AuditEvent,
@@ -71,6 +71,27 @@ class FakeShown(msgspec.Struct, frozen=True):
     digest: str
 
 
+class FakeGroup(msgspec.Struct, frozen=True):
+    """As `actions.group` gives it."""
+
+    cause: str
+    card: GroupCard
+    left_out: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def digest(self) -> str:
+        return self.card.digest
+
+
+class FakeOutcome(msgspec.Struct, frozen=True):
+    """As `actions.decide_group` gives it."""
+
+    label: str
+    done: tuple[str, ...]
+    refused: tuple[tuple[str, str], ...]
+    untouched: tuple[str, ...]
+
+
 class FakeStore:
     """Records in dictionaries; every write raises the change number."""
 
@@ -120,6 +141,10 @@ class FakeStore:
         with self.lock:
             return [q for key, q in self.open.items() if operation_id in (None, key)]
 
+    async def asked(self, cause: str | None = None) -> Sequence[tuple[Operation, Escalation]]:
+        with self.lock:
+            return [(self.rows[key], q) for key, q in self.open.items() if cause in (None, q.cause)]
+
     async def events(
         self, operation_id: str | None = None, *, after: int = 0, limit: int = 10_000
     ) -> Sequence[tuple[int, AuditEvent]]:
@@ -147,6 +172,7 @@ class FakeActions:
         self.core = core
         self.decided: list[tuple[str, str, dict[str, Any]]] = []
         self.threads: set[str] = set()
+        self.drawn: dict[str, FakeGroup] = {}
         self.before_decide: Callable[[], None] = lambda: None
 
     def operator(self) -> Operator:
@@ -219,6 +245,45 @@ class FakeActions:
             operator=str(operator),
         )
         return self.core.store.put(after, None, (told,), ask=True)
+
+    async def group(self, cause: str) -> FakeGroup:
+        self.threads.add(threading.current_thread().name)
+        now = self.core.clock.now()
+        pairs = await self.core.store.asked(cause)
+        if not pairs:
+            raise Refused("nothing is asked any more for this cause")
+        members = [member(Asked(row, question, POLICY), now) for row, question in pairs]
+        drawn = FakeGroup(cause, join(cause, members, now, lambda text: safe(text, 2_000)))
+        self.drawn[drawn.digest] = drawn
+        return drawn
+
+    async def decide_group(
+        self,
+        cause: str,
+        choice_key: str,
+        card_digest: str,
+        evidence: dict[str, Any],
+        operator: Operator,
+        because: str | None,
+    ) -> FakeOutcome:
+        self.threads.add(threading.current_thread().name)
+        self.before_decide()
+        drawn = self.drawn[card_digest].card
+        choice = next(each for each in drawn.choices if each.key == choice_key)
+        done, refused = [], []
+        for each in drawn.members:
+            if each.operation_id not in choice.operation_ids:
+                continue
+            row = self.core.store.rows[each.operation_id]
+            if row.version != each.version or each.operation_id not in self.core.store.open:
+                refused.append((each.operation_id, "it changed since the list was drawn"))
+                continue
+            self.decided.append((each.operation_id, choice.kind.value, evidence))
+            after = msgspec.structs.replace(row, status=Status.WAITING, version=row.version + 1)
+            self.core.store.put(after, ask=True)
+            done.append(each.operation_id)
+        rest = tuple(each for each in drawn.operation_ids if each not in choice.operation_ids)
+        return FakeOutcome(choice.label, tuple(done), tuple(refused), rest)
 
 
 class FakeController:

@@ -7,13 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
+from tests.console.screens.fakes import FakeOutcome
 from tests.console.seed import HOSTILE, MOMENT, NOW, operation, seeded, stopped
 from textual.color import Color
 
 from pollconsole import draw, rows, themes
 from pollconsole.board import Board, Sort, View, by_cause, finder
 from pollconsole.mailbox import Delta
-from pollconsole.screens.card_lines import outcome_words
+from pollconsole.screens.card_lines import outcome_words as single_words
+from pollconsole.screens.group_lines import outcome_lines, outcome_words
 from pollconsole.screens.story import story_line
 from pollcore.facts import (
     DAY,
@@ -135,12 +137,29 @@ def test_a_filter_finds_by_word_and_by_field() -> None:
 @pytest.mark.rule("E10")
 def test_questions_of_one_cause_stand_together_the_oldest_first() -> None:
     asked = [
-        stopped(1, StopReason.UNKNOWN_STATE, cause="a", asked_ago=10 * SECOND).question,
-        stopped(2, StopReason.JOB_FAILED, cause="b", asked_ago=90 * SECOND).question,
-        stopped(3, StopReason.UNKNOWN_STATE, cause="a", asked_ago=5 * SECOND).question,
+        stopped(1, StopReason.UNKNOWN_STATE, cause="a", asked_ago=10 * SECOND),
+        stopped(2, StopReason.JOB_FAILED, cause="b", asked_ago=90 * SECOND),
+        stopped(3, StopReason.NEEDS_HUMAN, cause="a", asked_ago=5 * SECOND, useful_until=Instant(NOW + MINUTE)),
     ]
-    groups = by_cause([question for question in asked if question])
-    assert [[question.operation_id[-1] for question in group] for group in groups] == [["2"], ["1", "3"]]
+    board = board_of(*asked)
+    causes = by_cause([each.question for each in asked if each.question], board.operations)
+    assert [[question.operation_id[-1] for question in each.questions] for each in causes] == [["2"], ["1", "3"]]
+    assert [each.reason for each in causes] == ["job_failed", "unknown_state +1 more"]
+    assert causes[1].oldest_at == NOW - 10 * SECOND
+    assert causes[1].ends_at == NOW + MINUTE
+    assert by_cause([asked[0].question] if asked[0].question else [], {})[0].ends_at is None
+    waiting = board.waiting(MOMENT)
+    assert (waiting.escalations, waiting.causes) == (3, 2)
+
+
+@pytest.mark.rule("E10", "G8")
+def test_an_outcome_names_every_refused_operation_with_its_reason() -> None:
+    outcome = FakeOutcome("extend", ("op-1", "op-2"), (("op-3", HOSTILE),), ("op-4",))
+    lines = [draw.plain(line) for line in outcome_lines(outcome)]
+    assert all(line.isprintable() for line in lines)
+    assert [line for line in lines if line.startswith("op-3")]
+    assert {"op-1", "op-2", "op-4"} <= set(lines)
+    assert outcome_words(outcome) == "extend: done for 2, refused for 1, 1 were not offered it and stay asked"
 
 
 @given(texts=st.lists(TEXTS, max_size=4), width=st.integers(1, 100), indent=st.integers(0, 4))
@@ -219,7 +238,7 @@ def test_what_a_decision_did_is_said_in_figures() -> None:
         before, status=Status.WAITING, max_status_requests=16, deadline_at=Instant(before.deadline_at + 15 * MINUTE)
     )
     choice = Choice(key="1", kind=ChoiceKind.EXTEND, label="extend 15 min / 4 checks", grants=True)
-    assert outcome_words(before, after, choice) == "extend 15 min / 4 checks: deadline 11:45:00, requests 16"
+    assert single_words(before, after, choice) == "extend 15 min / 4 checks: deadline 11:45:00, requests 16"
     closed = msgspec.structs.replace(before, status=Status.CLOSED)
     close = Choice(key="2", kind=ChoiceKind.CLOSE, label="close")
-    assert outcome_words(before, closed, close) == "close: closed, we stop watching, the job may go on"
+    assert single_words(before, closed, close) == "close: closed, we stop watching, the job may go on"
