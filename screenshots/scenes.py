@@ -24,6 +24,8 @@ from pollconsole.widgets import LinesView
 from pollcore.facts import StopReason
 
 EARLY_S: Final = 46.0
+LATE_S: Final = 170.0
+"""Demo times at which pictures are taken: when some things have gone wrong, and when most have."""
 LIMIT_S: Final = 120.0
 """Real time that any one thing may take."""
 SMALL: Final = (80, 24)
