@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -42,11 +43,8 @@ _SVG: Final = """\
   font-size: {char_height}px; line-height: {line_height}px; white-space: pre; }}
 {styles}
 </style>
-<defs>
-{lines}
-</defs>
 <rect width="WIDE" height="HIGH" fill="PAPER"/>
-<g transform="translate(MARGIN, MARGIN)">
+<g transform="translate(MARGIN, MARGIN)" shape-rendering="crispEdges">
 {backgrounds}
 <g class="{unique_id}-matrix">
 {matrix}
@@ -68,7 +66,7 @@ def as_svg(app: ConsoleApp, name: str, terminal: TerminalTheme) -> str:
         record=True,
         legacy_windows=False,
     )
-    console.print(app.screen._compositor.render_update(full=True))
+    console.print(app.screen._compositor.render_update(full=True, simplify=True))
     ground = app.worn.background
     paper = ground.hex if ground.ansi is None and app.colours is Colours.FULL else terminal.background_color.hex
     frame = _SVG.replace("PAPER", paper).replace("MARGIN", str(MARGIN))
@@ -80,7 +78,20 @@ def as_svg(app: ConsoleApp, name: str, terminal: TerminalTheme) -> str:
         font_aspect_ratio=0.6,
         unique_id=name,
     )
-    return "\n".join(line.rstrip() for line in svg.splitlines()) + "\n"
+    return _smaller(svg, paper)
+
+
+def _smaller(svg: str, paper: str) -> str:
+    """Without what is not seen: cells of the paper's own colour, clips of text that keeps to its length, line ends."""
+    for unseen in (
+        rf'<rect fill="{paper}"[^>]*shape-rendering[^>]*/>',
+        r' clip-path="url\([^)]*\)"',
+        r' shape-rendering="crispEdges"',
+        r"<text [^>]*>\s*</text>",
+    ):
+        svg = re.sub(unseen, "", svg)
+    svg = svg.replace("><text", ">\n<text").replace("><rect", ">\n<rect")
+    return "\n".join(line.rstrip() for line in svg.splitlines() if line.strip()) + "\n"
 
 
 def to_png(svg: Path, png: Path) -> bool:

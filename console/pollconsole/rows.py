@@ -90,6 +90,7 @@ def columns_for(width: int) -> tuple[Column, ...]:
     for column in sorted(chosen, key=lambda each: each.turn):
         more[column.key] = max(0, min(column.grow, spare))
         spare -= more[column.key]
+    more["operation"] += max(0, spare)  # where nothing else has use for it
     return tuple(msgspec.structs.replace(column, width=column.width + more[column.key]) for column in chosen)
 
 

@@ -50,7 +50,10 @@ def colours_of(environ: Mapping[str, str]) -> Colours:
 
 
 def _terminfo_colours(term: str) -> int | None:
-    """How many colours terminfo gives *term*; None: it is not listed, or this machine has no terminfo."""
+    """How many colours terminfo gives *term*; None: it is not listed, or this machine has no terminfo.
+
+    `curses` takes the first terminal that a process names for all later ones: it is asked of the real one alone.
+    """
     if term in ("", "unknown"):
         return None
     try:

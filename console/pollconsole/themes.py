@@ -116,7 +116,7 @@ class Loaded:
             ansi=self.terminal,
             secondary=colours["primary"],
             boost="ansi_default" if self.terminal else None,
-            variables=_variables(self.dark) if self.terminal else {},
+            variables={},
             **colours,
         )
 
@@ -155,7 +155,8 @@ def read(name: str, source: str, *, bases: Mapping[str, Loaded] | None = None, m
     try:
         table = tomllib.loads(source)
     except (ValueError, RecursionError) as error:  # also: numbers and nesting without end
-        raise Refused(f"{name}.toml: {safe(str(error), 120)}; mend the file or take it away", code="theme") from None
+        why = "nested too deep" if isinstance(error, RecursionError) else safe(str(error), 120)
+        raise Refused(f"{name}.toml: {why}; mend the file or take it away", code="theme") from None
     check = _Check(name, source)
     if unknown := sorted(set(table) - set(_TOP)):
         check.refuse("", unknown[0], f"not a key of a theme; known are {', '.join(_TOP)}")

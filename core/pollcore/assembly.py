@@ -7,9 +7,10 @@ Must not know: what any of the parts does with the others.
 from __future__ import annotations
 
 import asyncio
+import functools
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -18,20 +19,21 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from pollcore.adapters import places
-from pollcore.adapters.audit_plain import PlainAudit
+from pollcore.adapters.audit_chain import ChainAudit
 from pollcore.adapters.bindings import PUBLIC_KEY, PUBLIC_NAME, LazySealer, StoredMeta
 from pollcore.adapters.config import Config, load_config
 from pollcore.adapters.store import ThreadedStore
 from pollcore.adapters.system import SystemChance, SystemClock, os_user
 from pollcore.adapters.worker_lock import Deaths, WorkerLock
 from pollcore.facts import Operator, StoreUnusable
-from pollcore.ports import Chance, Clock, Credentials, Transport, Worker
+from pollcore.ports import AuditLog, Chance, Clock, Credentials, Transport, Worker, Write
 
 if TYPE_CHECKING:
     from pollcore.actions import Actions, Desk
+    from pollcore.adapters.audit_checkpoint import AuditKeeper
     from pollcore.adapters.credentials import KeyringCredentials
     from pollcore.adapters.instances import Providers
-    from pollcore.adapters.keyring_store import Backend, Vault
+    from pollcore.adapters.keyring_store import Vault
     from pollcore.adapters.reading_key import ReadingKeys
     from pollcore.adapters.sealer import ReadingKey
     from pollcore.controller import Controller
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
 WRITERS: Final = frozenset({"run", "console", "demo"})
 """Kinds of process that write from the start; the others make their sealing key when something must be sealed."""
 SETUP_LOCK: Final = "setup"
+AUDIT_LIMIT_S: Final = 2.0
+"""Of one keyring call of the audit."""
 SETUP_TRIES: Final = 100
 SETUP_PAUSE_S: Final = 0.1
 
@@ -60,6 +64,8 @@ class Overrides(msgspec.Struct, frozen=True, kw_only=True):
     chance: Chance | None = None
     transport: Transport | None = None
     slots: int | None = None
+    audit: AuditLog | None = None
+    """Another audit log, for measurements: no chain, no checkpoints, no anchor."""
 
 
 class Core:
@@ -82,6 +88,10 @@ class Core:
         self._transport: Transport | None = overrides.transport
         self._lock: WorkerLock | None = None
         self._sealer = LazySealer(self._reading_key)
+        self._chain = ChainAudit()
+        self._begun = False
+        """The audit chain of this home was looked at; where there was none, one was begun."""
+        self._anchoring: asyncio.Task[None] | None = None
 
     # --- life ---------------------------------------------------------------------------------------------------------
 
@@ -89,12 +99,13 @@ class Core:
         places.prepare(self.home)
         self.config = load_config(self.home.home)
         self.store = await ThreadedStore.open(
-            str(self.home.database), self._sealer, PlainAudit(), Deaths(self.home.workers)
+            str(self.home.database), self._sealer, self._over.audit or self._chain, Deaths(self.home.workers)
         )
         try:
             await self._sealer.load(self.store)
             if self.kind in WRITERS:
                 await self.prepare()
+                await self._audit_ready()
         except BaseException:
             await self.store.close()
             raise
@@ -107,20 +118,21 @@ class Core:
             await self._transport.aclose()
         if self._lock is not None:
             self._lock.release()
+        await self._audit_end()
         await self.store.close()
 
     async def prepare(self) -> None:
-        """Before the first write that seals: the home's key pair (made once) and this run's key."""
+        """Before the first write that seals: the home's keys and audit log (made once) and this run's key."""
         if self._sealer.is_prepared:
             return
-        if self._sealer.public_key is None:
-            await self._make_pair()
+        if not self._begun:
+            self._begun = self._over.audit is not None or await self.audit.load(self.store)
+        if self._sealer.public_key is None or not self._begun:
+            await self._make_home()
         await self._sealer.prepare(self.store, self.clock.now())
 
-    async def _make_pair(self) -> None:
-        """The first writer on a new home makes the reading key pair; two at once agree on one."""
-        from pollcore.adapters.reading_key import MemoryPublicKey
-
+    async def _make_home(self) -> None:
+        """The first writer on a new home makes the reading key pair and the audit log; two at once agree on one."""
         for attempt in range(SETUP_TRIES):
             try:
                 lock = WorkerLock(self.home.workers, SETUP_LOCK)
@@ -131,17 +143,58 @@ class Core:
                 await asyncio.sleep(SETUP_PAUSE_S)
         try:
             await self._sealer.load(self.store)
-            if self._sealer.public_key is not None:
-                return
-            made = await asyncio.to_thread(self.reading_keys.setup, MemoryPublicKey())
-            text = made.public_key_text
-            await self.store.put_document(self.clock.now(), PUBLIC_KEY, PUBLIC_NAME, text.encode())
-            self._sealer.public_key = text
-            self.notices.append(f"made this home's reading key pair; keep its public part elsewhere: {text}")
-            if made.notice is not None:
-                self.notices.append(made.notice)
+            if self._sealer.public_key is None:
+                await self._make_pair()
+            if not self._begun and not await self.audit.load(self.store):
+                notice = await self.audit.begin(self.store, self.clock.now())
+                if notice is not None:
+                    self.notices.append(notice)
+            self._begun = True
         finally:
             lock.release()
+
+    async def _make_pair(self) -> None:
+        from pollcore.adapters.reading_key import MemoryPublicKey
+
+        made = await asyncio.to_thread(self.reading_keys.setup, MemoryPublicKey())
+        text = made.public_key_text
+        await self.store.put_document(self.clock.now(), PUBLIC_KEY, PUBLIC_NAME, text.encode())
+        self._sealer.public_key = text
+        self.notices.append(f"made this home's reading key pair; keep its public part elsewhere: {text}")
+        if made.notice is not None:
+            self.notices.append(made.notice)
+
+    # --- audit --------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def audit(self) -> AuditKeeper:
+        """Keys, checkpoints and anchor of the audit chain."""
+        from pollcore.adapters.audit_places import keeper
+
+        vault = functools.partial(self._make_vault, limit_s=AUDIT_LIMIT_S)
+        return keeper(self._chain, self.home.home, vault, self.config.audit_key_file)
+
+    async def _audit_ready(self) -> None:
+        """Before a process polls: the anchor against the chain; what is wrong is told once."""
+        if self._over.audit is not None:
+            return
+        await self.audit.ready(self.store, self.clock.now())
+        if self.audit.state.why is not None:
+            self.notices.append(f"audit: {self.audit.state.why}")
+
+    async def _audit_end(self) -> None:
+        """A process that polled leaves a checkpoint and an anchor, if store and keyring let it."""
+        if self._anchoring is not None:
+            await asyncio.wait([self._anchoring])
+        if self.kind in WRITERS and self._begun and self._over.audit is None:
+            try:
+                await self.audit.finish(self.store, self.clock.now())
+            except StoreUnusable:
+                pass  # told when it happened; the chain is as it was committed
+
+    async def _authorise(self, writes: Sequence[Write]) -> None:
+        if self._over.audit is None:
+            await self.audit.authorise(self.store, self.clock.now(), writes)
 
     # --- parts, made when first needed --------------------------------------------------------------------------------
 
@@ -171,11 +224,13 @@ class Core:
     def vault(self) -> Vault:
         """The keyring entries of this home."""
         if self._vault is None:
-            from pollcore.adapters.keyring_store import Vault
-
-            backend: Backend | None = self._over.backend
-            self._vault = Vault(self.home.home, backend=backend, named=self.config.keyring_backend)
+            self._vault = self._make_vault()
         return self._vault
+
+    def _make_vault(self, **limits: float) -> Vault:
+        from pollcore.adapters.keyring_store import Vault
+
+        return Vault(self.home.home, backend=self._over.backend, named=self.config.keyring_backend, **limits)
 
     @property
     def reading_keys(self) -> ReadingKeys:
@@ -239,6 +294,15 @@ class Core:
 
     async def _each_beat(self) -> None:
         await self._sealer.renew(self.store, self.clock.now())
+        # beside the loop: a keyring that hangs holds up no poll
+        if self._over.audit is None and (self._anchoring is None or self._anchoring.done()):
+            self._anchoring = asyncio.create_task(self._audit_beat())
+
+    async def _audit_beat(self) -> None:
+        try:
+            await self.audit.beat(self.store, self.clock.now())
+        except StoreUnusable:
+            pass  # the loop's own writes tell it
 
     def _desk(self) -> Desk:
         from pollcore.actions import Caps, Desk, InstanceNames
@@ -258,6 +322,7 @@ class Core:
             os_user=os_user(),
             instances=instances,
             prepare=self.prepare,
+            authorise=self._authorise,
         )
 
     def _credentials_port(self) -> Credentials:

@@ -131,6 +131,8 @@ class AuditTip(msgspec.Struct, frozen=True):
 
     seq: int
     hash: bytes
+    log: bytes | None = None
+    """What the store keeps of the log's keys beside the chain (document `audit`, `log`)."""
 
 
 class AuditLink(msgspec.Struct, frozen=True):
@@ -139,6 +141,22 @@ class AuditLink(msgspec.Struct, frozen=True):
     seq: int
     blob: bytes
     hash: bytes
+    note: str = ""
+    """A signed checkpoint over this link, stored with it."""
+
+
+class AuditExtension(msgspec.Struct, frozen=True):
+    """Links that no event of the story stands behind: a log's beginning, new keys, a grant about to be used."""
+
+    links: Sequence[AuditLink] = ()
+    log: bytes | None = None
+    """Replaces what the store keeps of the log's keys."""
+    notes: Mapping[int, str] = {}
+    """Further checkpoints, by the number of their link."""
+
+
+MakeExtension = Callable[[AuditTip | None, int], AuditExtension]
+"""From the tip and the number of events recorded so far, both as read inside the transaction."""
 
 
 class AuditLog(Protocol):

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from pollcore.adapters.credential_ops import remove_credential
 from pollcore.facts import (
     MINUTE,
     ActionKind,
@@ -104,10 +105,19 @@ async def test_a_cancel_whose_credential_cannot_be_read_is_not_sent_and_recorded
         h.bank.cancel_answer = refuses(202)
         await h.submit("job-1", STRANGE, credential="key")
         await h.run()
-        shown = await h.card()
-        h.clock.jump(2 * MINUTE)
-        h.keyring.locked = True
-        await h.press(shown, pick(shown, ChoiceKind.CANCEL_AT_PROVIDER))
+        await remove_credential(h.core.vault, h.core.credential_admin.meta, "key")
+        await h.choose(ChoiceKind.CANCEL_AT_PROVIDER)
+        assert h.bank.cancels == 0
+        assert (await record(h, ActionKind.CANCEL)).outcome is ActionOutcome.REFUSED
+
+
+@pytest.mark.rule("E5", "K3")
+async def test_a_cancel_takes_no_credential_to_an_origin_that_it_is_not_pinned_to(tmp_path: Path) -> None:
+    async with house(tmp_path) as h:
+        await h.submit("job-1", STRANGE, credential="key")
+        await h.run()
+        await h.credential("key", "moved-secret", ["https://elsewhere.example.test"])
+        await h.choose(ChoiceKind.CANCEL_AT_PROVIDER)
         assert h.bank.cancels == 0
         assert (await record(h, ActionKind.CANCEL)).outcome is ActionOutcome.REFUSED
 
@@ -271,8 +281,15 @@ async def test_an_escalated_operation_is_not_closed_by_a_resubmission_of_which_n
         h.bank.created = [answer]
         await timed_out(h)
         await h.choose(ChoiceKind.RESUBMIT)
+        question = await h.question()
         assert (await h.op()).status is Status.ESCALATED
-        assert await h.question() is not None
+        assert question is not None
+        assert question.reason is StopReason.DELIVERY_AMBIGUOUS
+        assert (question.detail == "outcome_unknown") is (answer is LOST)
+        h.bank.created = [says("queued", status=201, id="job-new")]
+        new = await h.choose(ChoiceKind.RESUBMIT)
+        assert [seen.headers["idempotency-key"] for seen in h.bank.submissions] == ["k1", "k1"]
+        assert ((await h.op()).status, new.status) == (Status.CLOSED, Status.WAITING)
 
 
 @pytest.mark.rule("E6")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Callable
 from typing import Any
 
 from pollcore.adapters.keyring_store import MemoryBackend
@@ -95,6 +96,8 @@ class Breaking:
         self._real = real
         self.broken = False
         self.refused = 0
+        self.then: Callable[[], None] = lambda: None
+        """Called after each turn that was committed."""
         self.uncounted = 0
         self.unwatched = 0
         """How many of the next reads fail."""
@@ -106,7 +109,9 @@ class Breaking:
         if self.broken:
             self.refused += 1
             raise StoreUnusable("the disk is full")
-        return await self._real.turn(turn)
+        outcome = await self._real.turn(turn)
+        self.then()
+        return outcome
 
     async def counts(self) -> Any:
         if self.uncounted:

@@ -149,10 +149,13 @@ async def test_a_cool_down_learnt_while_the_store_cannot_commit_is_not_forgotten
             store.broken = True
             h.bank.gate.set()
             await until(lambda: store.refused >= 3, "it was tried again")
+            # no time passes once it is written: the next operation comes right then
+            store.then = lambda: setattr(h.clock, "stand_still", True)
             store.broken = False
             await until(lambda: controller.report.recorded == 1, "it is written")
             stop.set()
             await asyncio.wait_for(running, 20)
+        store.then, h.clock.stand_still = (lambda: None), False
         asked = h.bank.status_seen[0].boot
         await h.submit("job-2", DONE, credential="key")
         await h.run()

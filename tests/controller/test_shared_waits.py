@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from pollcore.facts import MINUTE, SECOND, DelaySource, EventName, Status, StopReason
+from pollcore.facts import MINUTE, SECOND, BootMs, DelaySource, EventName, Status, StopReason
+from pollcore.ports import OriginState, Turn
 from tests.controller.bank import DONE, LOST, RUNNING, refuses
-from tests.controller.house import House, house
+from tests.controller.house import House, house, until
 
 CAPPED = '[providers.acme]\ncontract = "acme"\n'
 
@@ -265,3 +267,31 @@ async def test_two_cores_send_one_probe_at_a_time_between_them(tmp_path: Path) -
         assert h.bank.most_at_once == 1
         for one, later in pairwise(probes):
             assert later.boot - one.boot >= 5 * SECOND
+
+
+@pytest.mark.rule("T11", "O4")
+async def test_a_probe_of_one_core_stops_what_the_other_has_already_lined_up(tmp_path: Path) -> None:
+    async with house(tmp_path) as h, h.open(slots=1) as other:
+        h.bank.gate = asyncio.Event()
+        await h.submit("first", RUNNING, account="other")
+        h.clock.jump(11 * SECOND)
+        await h.submit("second", DONE)
+        h.clock.jump(11 * SECOND)
+        stop = asyncio.Event()
+        with h.worker(other) as controller:
+            running = asyncio.create_task(controller.run(stop, watch=False))
+            await until(lambda: len(h.bank.status_seen) == 1, "the one slot is taken, the second one is lined up")
+            now = h.clock.now()
+            probe = {"probe_operation": "op-elsewhere", "probe_until_boot": BootMs(now.boot + 60 * SECOND)}
+            down = OriginState(origin=h.bank.url, account="acct", faults_in_a_row=3, down_since=now.wall, **probe)
+            await h.core.store.turn(Turn(now=now, owner="run-elsewhere", origins=(down,)))
+            h.bank.gate.set()
+            await until(lambda: _waits_for_origin(h), "it was looked at")
+            stop.set()
+            await running
+        assert [seen.job for seen in h.bank.status_seen if seen.boot < now.boot + 60 * SECOND].count("second") == 0
+
+
+async def _waits_for_origin(h: House) -> bool:
+    op = await h.op("op-second")
+    return op.delay_source is DelaySource.ORIGIN_DOWN or op.completed_polls > 0

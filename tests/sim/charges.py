@@ -127,7 +127,7 @@ class Charges(Ledger):
             (op, origin, row.account, since),
         ).fetchall()
         # a charge whose commit was not known to be done holds a lease, and no request
-        flying = [name for name, n in others if (name, n) in self._flights]
+        flying = [name for name, n in others if (name, n) in self._flights and not self._flights[name, n].over]
         if flying:
             self._no("T11", f"{row.id} asks {origin}, which is down and asked by {flying[0]} already")
 

@@ -85,9 +85,10 @@ class Watch(Charges, Records):
                 and now.boot > row.deadline_boot + world.settle_ms
             ):
                 self._no("I26", f"{row.id}: still {row.status}, {now.boot - row.deadline_boot} ms after its deadline")
+            if row.status == "escalated" and not self._asked(op):
+                self._no("I10", f"{row.id}: escalated for good, and nobody is asked")
             if row.lease_owner is not None and row.status not in ENDS:
                 self._no("O2", f"{row.id}: leased by {self._owner(row.lease_owner)} at the end")
-            del op
         for op, n, _ in self._waiting.values():
             row = Row(*self._rows[op])
             if row.status not in ENDS:
@@ -106,6 +107,10 @@ class Watch(Charges, Records):
             if sent.get(op, 0) != row.status_requests_used - row.carried:
                 text = f"{row.status_requests_used} counted, {row.carried} carried, {sent.get(op, 0)} audit intents"
                 self._no("I4", f"{row.id}: {text}")
+
+    def _asked(self, op: int) -> bool:
+        sql = "SELECT 1 FROM escalation WHERE operation=? AND decided_at IS NULL"
+        return self._world.sql.execute(sql, (op,)).fetchone() is not None
 
     def _unrecorded(self) -> None:
         """S9: an answer that came to a worker that nothing struck is recorded, unless a later lease or an end came."""

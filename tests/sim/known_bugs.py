@@ -8,12 +8,13 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from typing import Any
 from unittest import mock
 
-from pollcore.controller import Controller
-from pollcore.controller.shared import Shared
-from pollcore.facts import StoreUnusable
+import msgspec
+
+from pollcore import schedule
+from pollcore.facts import Moment, Operation
+from pollcore.grants import asking, effects
 
 
 @contextlib.contextmanager
@@ -26,30 +27,18 @@ def worked_around() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def shared_waits_lost_with_a_turn() -> Iterator[None]:
-    """F2 (T8, H3, T11): a turn that the store refused loses the cool-downs, denials and origins that were in it."""
-    take, turn = Shared.take_new, Controller._turn
+def a_grant_is_stopped_at_the_old_deadline() -> Iterator[None]:
+    """F8 (E4): the plan counts as unchanged although the limits moved."""
 
-    def take_new(self: Shared) -> Any:
-        self.given = take(self)  # type: ignore[attr-defined]
-        return self.given  # type: ignore[attr-defined]
+    def raised(operation: Operation, now: Moment, **changes: object) -> Operation:
+        before = operation if operation.status.is_end else schedule.reanchor(operation, now)
+        after: Operation = msgspec.structs.replace(before, **changes, version=operation.version + 1)
+        if before.due_boot is not None and not changes.keys() & {"status", "next_poll_at", "hold_until"}:
+            return after
+        return msgspec.structs.replace(after, due_boot=schedule.due_boot(after, now))
 
-    async def again(self: Controller) -> None:
-        self._shared.given = ((), (), ())  # type: ignore[attr-defined]
-        try:
-            await turn(self)
-        except StoreUnusable:
-            shared = self._shared
-            cooldowns, origins, denials = shared.given  # type: ignore[attr-defined]
-            shared._new_cooldowns = {
-                (c.provider, c.account, c.credential): c for c in cooldowns
-            } | shared._new_cooldowns
-            shared._new_origins = {(o.origin, o.account): o for o in origins} | shared._new_origins
-            shared._new_denials = {(d.credential, d.origin): d for d in denials} | shared._new_denials
-            raise
-
-    with mock.patch.object(Shared, "take_new", take_new), mock.patch.object(Controller, "_turn", again):
+    with mock.patch.object(asking, "raised", raised), mock.patch.object(effects, "raised", raised):
         yield
 
 
-KNOWN: tuple[Callable[[], AbstractContextManager[None]], ...] = (shared_waits_lost_with_a_turn,)
+KNOWN: tuple[Callable[[], AbstractContextManager[None]], ...] = (a_grant_is_stopped_at_the_old_deadline,)

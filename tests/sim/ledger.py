@@ -59,6 +59,7 @@ COLUMNS: Final = [
     "check_once",
     "extensions_used",
     "holds_used",
+    "due_boot",
     "stop_reason",
     "stop_detail",
     "carried",

@@ -16,11 +16,22 @@ from pollcore.adapters.store.face import StoreFace
 from pollcore.adapters.store.leases import LeaseWatch
 from pollcore.adapters.store.reads import Reads
 from pollcore.adapters.store.turns import SqliteTurns
-from pollcore.facts import Answer, CredentialUnavailable, Fault, FaultKind, Moment, Request, Secret, StoreUnusable
+from pollcore.facts import (
+    Answer,
+    CredentialUnavailable,
+    Fault,
+    FaultKind,
+    Instant,
+    Moment,
+    Request,
+    Secret,
+    StoreUnusable,
+)
 from pollcore.ports import CredentialInfo, CredentialValue, Turn
 from tests.sim.loop import Killed, Process
 
 if TYPE_CHECKING:
+    from tests.sim.things import Flight
     from tests.sim.world import World
 
 T = TypeVar("T")
@@ -90,6 +101,13 @@ class SimTransport:
         sent_at = world.now().wall
         text = secret.reveal() if secret is not None else None
         flight = world.leaves(process, request, text)
+        try:
+            return await self._fly(request, flight, sent_at)
+        finally:
+            flight.over = True
+
+    async def _fly(self, request: Request, flight: Flight, sent_at: Instant) -> Answer | Fault:
+        world, process = self._world, self._process
         reply = flight.reply
         arrived: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         if reply.reach_ms is None:

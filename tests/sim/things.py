@@ -63,6 +63,8 @@ class Flight(msgspec.Struct):
     epoch: int
     stops: int
     arrived: bool = False
+    over: bool = False
+    """Its process waits for it no longer."""
     number: int = 0
 
 

@@ -7,14 +7,10 @@ imported before one of these functions is called, so that help and completion st
 from typing import TYPE_CHECKING
 
 from pollconsole.bridge.contracts import check_contract, explain, provider, providers
-from pollconsole.bridge.door import config, home_path, parse_span, with_core
-from pollconsole.bridge.keys import (
-    credential_mode,
-    credentials,
-    doctor_facts,
-    remove_credential,
-    set_credential,
-)
+from pollconsole.bridge.door import config, harden, home_path, parse_span, with_core
+from pollconsole.bridge.health import doctor_facts, facts_without_a_store, home_faults, store_path
+from pollconsole.bridge.keys import credential_mode, credentials, remove_credential, set_credential
+from pollconsole.bridge.pauses import known_provider, paused_until, stopped_by
 from pollconsole.bridge.records import (
     find,
     operations,
@@ -25,6 +21,7 @@ from pollconsole.bridge.records import (
     story,
     submit_spec,
     whole,
+    whole_with_card,
 )
 
 if TYPE_CHECKING:
@@ -44,11 +41,16 @@ __all__ = [
     "credentials",
     "doctor_facts",
     "explain",
+    "facts_without_a_store",
     "find",
+    "harden",
+    "home_faults",
     "home_path",
+    "known_provider",
     "operations",
     "operator_name",
     "parse_span",
+    "paused_until",
     "provider",
     "providers",
     "questions",
@@ -56,8 +58,11 @@ __all__ = [
     "report",
     "row",
     "set_credential",
+    "stopped_by",
+    "store_path",
     "story",
     "submit_spec",
     "whole",
+    "whole_with_card",
     "with_core",
 ]

@@ -52,6 +52,13 @@ def _tell(core: Core, tell: Callable[[str], None] | None) -> None:
         tell(core.notices.pop(0))
 
 
+def harden() -> None:
+    """For a process that runs the core: no core file, no reading of its memory, crash hooks without locals (K1)."""
+    from pollcore.assembly import harden as hardened
+
+    hardened()
+
+
 def home_path(home: Path | None) -> Path:
     """Where the home is, whether it exists or not."""
     from pollcore.adapters.places import find

@@ -1,16 +1,15 @@
-"""Credentials without their secrets, and what `doctor` asks an open core.
+"""Credentials without their secrets.
 
 Job: pass one secret to the keyring, hand out what may be known. Must not know: prompts, output.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pollconsole import documents
-from pollconsole.bridge.contracts import providers
-from pollcore.facts import CredentialMode, PollconsoleError, Secret, iso
+from pollcore.facts import CredentialMode, Secret
 
 if TYPE_CHECKING:
     from pollcore.assembly import Core
@@ -47,50 +46,3 @@ async def credential_mode(core: Core, name: str, mode: CredentialMode) -> None:
     from pollcore.adapters.credential_ops import change_mode
 
     await change_mode(core.credential_admin.meta, name, mode)
-
-
-async def doctor_facts(core: Core) -> dict[str, Any]:
-    """What an open core can tell `doctor`; each `{"state", "text", "mend"}` is judged already."""
-    import asyncio
-
-    facts = dict(await core.facts())
-    health = facts.pop("store", None)
-    if isinstance(health, dict):
-        facts["sqlite"] = _sqlite(health)
-        for number, line in enumerate(health.get("warnings", ()), 1):
-            facts[f"store {number}"] = {"state": "note", "text": line}
-    needed = sorted(
-        {info["name"] for info in await credentials(core)}
-        | {one.credential for one in core.config.providers.values() if one.credential}
-    )
-    try:
-        facts["keyring"] = {"state": "ok", "text": await asyncio.to_thread(core.vault.describe)}
-    except PollconsoleError as error:
-        state = "wrong" if needed else "note"
-        facts["keyring"] = {"state": state, "text": f"{error}; credentials in use: {', '.join(needed) or 'none'}"}
-    views = providers(core)
-    facts["contracts"] = f"{sum(not view['error'] for view in views)} usable"
-    for view in views:
-        if view["error"]:
-            facts[f"provider {view['name']}"] = {"state": "wrong", "text": view["error"]}
-        elif view["shadows"]:
-            facts[f"contract {view['name']}"] = {
-                "state": "note",
-                "text": f"{view['source']} is used, not the shipped one",
-            }
-    facts["clock"] = f"{iso(core.clock.now().wall)} by this machine's clock"
-    return facts
-
-
-def _sqlite(health: Mapping[str, Any]) -> dict[str, Any]:
-    text = (
-        f"SQLite {health.get('sqlite_version')} ({health.get('library')}), journal mode {health.get('journal_mode')}, "
-        f"synchronous {health.get('synchronous')}, schema {health.get('schema')}, {health.get('path')}"
-    )
-    if health.get("wal_reset_bug"):
-        return {
-            "state": "note",
-            "text": f"{text}; it can damage a WAL that two processes write: the slower rollback journal is used",
-            "mend": "use a Python whose SQLite is 3.51.3 or newer, or install pysqlite3",
-        }
-    return {"state": "ok", "text": text}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pollconsole import documents
 from pollconsole.safe import safe
-from pollcore.facts import DAY, AuditEvent, Instant, NotFound, Operation, PollconsoleError, iso
+from pollcore.facts import AuditEvent, Instant, NotFound, Operation, PollconsoleError, iso
 
 if TYPE_CHECKING:
     from pollcore.actions import SubmitSpec
@@ -32,9 +32,13 @@ def submit_spec(**fields: Any) -> SubmitSpec:
     return Spec(**fields)
 
 
-def operator_name(core: Core) -> str:
-    """Who acts here: OS user, host, terminal; unverified."""
-    return str(core.actions.operator())
+def operator_name(core: Core, caller: str | None = None) -> str:
+    """Who acts here: OS user, host, terminal, unverified; after it the name that a *caller* gave itself.
+
+    The OS user comes first, so that no name given by a caller can stand in its place.
+    """
+    user = str(core.actions.operator())
+    return user if caller is None else f"{user}, caller {caller}"
 
 
 async def find(core: Core, operation_id: str) -> Operation:
@@ -61,11 +65,17 @@ async def operations(core: Core, **wanted: Any) -> Sequence[Operation]:
 
 async def whole(core: Core, operation_id: str) -> dict[str, Any]:
     """The document of `show --json`, the open question with its choices included. Raises NotFound."""
+    return (await whole_with_card(core, operation_id))[0]
+
+
+async def whole_with_card(core: Core, operation_id: str) -> tuple[dict[str, Any], list[str]]:
+    """The document of `show --json`, and the lines of the open question's card; none: no question. Raises NotFound."""
     from pollcore.views import operation_view
 
     operation = await find(core, operation_id)
-    question, choices, _ = await _question(core, operation)
-    return operation_view(operation, question=question, choices=choices, approval=documents.approval(question))
+    question, choices, lines = await _question(core, operation)
+    view = operation_view(operation, question=question, choices=choices, approval=documents.approval(question))
+    return view, lines
 
 
 def row(operation: Operation) -> dict[str, Any]:
@@ -112,25 +122,15 @@ async def questions(core: Core) -> tuple[list[dict[str, Any]], list[str]]:
 
 async def story(core: Core, operation_id: str | None) -> tuple[list[dict[str, Any]], list[str]]:
     """Events as documents, and the story's lines; over all operations each line names its own."""
-    from pollcore.story import line as told
     from pollcore.story import story as tell
     from pollcore.views import event_view
 
-    events = await _events(core, operation_id)
-    if operation_id is not None:
-        return [event_view(event) for event in events], list(tell(events, harmless=_harmless))
-    lines, day = [], None
-    for event in events:
-        text = told(event, harmless=_harmless)
-        if day is not None and event.at // DAY != day:
-            lines.append(iso(event.at)[:10])
-        day = event.at // DAY
-        clock, _, rest = text.partition(" ")
-        lines.append(f"{clock} {_harmless(event.operation_id or '-')} {rest}")
+    events = await every_event(core, operation_id)
+    lines = list(tell(events, harmless=_harmless, named=operation_id is None))
     return [event_view(event) for event in events], lines
 
 
-async def _events(core: Core, operation_id: str | None) -> list[AuditEvent]:
+async def every_event(core: Core, operation_id: str | None = None) -> list[AuditEvent]:
     """All events, page by page, in the order written."""
     events: list[AuditEvent] = []
     last = 0
@@ -151,7 +151,7 @@ async def report(core: Core, since: Instant, now: Instant) -> dict[str, Any]:
     found = await operations(core, since=since, limit=MAX_REPORTED)
     wanted = {operation.operation_id for operation in found}
     events: dict[str, list[AuditEvent]] = {}
-    for event in await _events(core, None):
+    for event in await every_event(core):
         if event.operation_id in wanted:
             events.setdefault(str(event.operation_id), []).append(event)
     asked = [q for q in await core.store.questions(open_only=False) if q.operation_id in wanted]

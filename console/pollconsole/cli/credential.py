@@ -151,14 +151,14 @@ def remove(common: Common, name: str) -> None:
         out.text(f"{name}: removed from the keyring")
 
 
-@command("mode", "pollconsole credential mode acme-key per_call", short_help="How often a human is asked.")
+@command("mode", "pollconsole credential mode acme-key per_call", short_help="How often an operator is asked.")
 @click.argument("name", type=Name())
 @click.argument("mode", type=click.Choice([mode.value for mode in CredentialMode]))
 @pass_common
 def mode_(common: Common, name: str, mode: str) -> None:
     """Change how often the use of a credential is asked for: standing, per_session, per_call.
 
-    Towards per_call it changes at once. Away from it is new authority: refused here, an operator grants it.
+    Towards per_call it changes at once. Away from it is new authority: refused, in this version by the console, too.
     """
 
     async def body(core: bridge.Core) -> list[dict[str, Any]]:

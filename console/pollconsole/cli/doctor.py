@@ -6,6 +6,7 @@ other; print findings. Must not know: how any of these work (the core says).
 
 from __future__ import annotations
 
+import asyncio
 import os
 import stat
 import sys
@@ -16,7 +17,7 @@ from typing import Any, Final
 
 import click
 
-from pollconsole import bridge, words
+from pollconsole import bridge, crash, words
 from pollconsole.cli import liveness, out, present
 from pollconsole.cli.base import Common, command, pass_common
 from pollconsole.safe import safe
@@ -25,7 +26,10 @@ from pollcore.facts import PollconsoleError
 OK: Final = "ok"
 NOTE: Final = "note"
 WRONG: Final = "wrong"
-PRIVATE_FILES: Final = ("pollconsole.db", "reading.key")
+KEY_FILE: Final = "reading.key"
+MADE_BY: Final = "'pollconsole', 'run' or 'submit' makes it"
+MAX_CRASHES: Final = 3
+"""Traces that are named, the newest."""
 _GLYPH: Final = {OK: "+", NOTE: ".", WRONG: "x"}
 
 
@@ -43,7 +47,11 @@ class Finding:
 @click.pass_context
 @pass_common
 def doctor(common: Common, ctx: click.Context) -> None:
-    """Look at paths, settings, store, keyring, clock, contracts and terminal. Exit 1 if something is wrong."""
+    """Look at paths, settings, store, keyring, clock, contracts and terminal. Exit 1 if something is wrong.
+
+    Nothing is made: without a home or a store the rest is looked at alone. '+' is well, '.' is worth knowing, 'x' is
+    wrong; '->' says how to mend it.
+    """
     findings = [*places(common.home), *_guarded("settings", lambda: settings(common.home)), *terminal()]
     facts: dict[str, Any] = {}
     findings += _guarded("store", lambda: opened(common.home, facts))
@@ -77,31 +85,59 @@ def _guarded(name: str, look: Callable[[], list[Finding]]) -> list[Finding]:
 
 
 def places(home: Path | None) -> list[Finding]:
-    """Folder and files: where they are, and who may read them."""
+    """Folder and files: where they are, and who may read them. Changes nothing."""
     try:
         path = bridge.home_path(home)
+        faults = bridge.home_faults(home)
     except PollconsoleError as error:
         return [Finding("home", WRONG, str(error), "name a folder: --home DIR or POLLCONSOLE_HOME")]
+    if faults:
+        return [Finding("home", WRONG, line) for line in faults]
     if not path.exists():
-        return [Finding("home", NOTE, f"{path} does not exist yet", "'pollconsole', 'run' or 'submit' makes it")]
-    found = [Finding("home", OK, str(path))]
-    private = ((path, 0o700), *((path / name, 0o600) for name in PRIVATE_FILES))
-    for item, most in private:
+        return [Finding("home", NOTE, f"{path} does not exist yet", MADE_BY)]
+    found = [Finding("home", OK, str(path)), *_modes(path)]
+    crashes = sorted((path / crash.FOLDER).glob("*.txt"), key=_changed)
+    for file in crashes[-MAX_CRASHES:]:
+        found.append(Finding("crash", NOTE, str(file), "send it with a report of the fault, then delete it"))
+    if len(crashes) > MAX_CRASHES:
+        found.append(Finding("crash", NOTE, f"{len(crashes) - MAX_CRASHES} older ones in {path / crash.FOLDER}"))
+    return found
+
+
+def _modes(path: Path) -> list[Finding]:
+    """Who else may read what is private. Opening mends folder and store; a key file is never touched, only refused."""
+    found = []
+    for item, most, is_mended in (
+        (path, 0o700, True),
+        (bridge.store_path(path), 0o600, True),
+        (path / KEY_FILE, 0o600, False),
+    ):
         try:
             mode = stat.S_IMODE(item.stat().st_mode)
         except OSError:
             continue
-        if mode & ~most:
-            found.append(Finding(item.name, WRONG, f"mode {mode:04o}: others can read it", f"chmod {most:o} {item}"))
-    for crash in sorted(path.glob("crash-*.txt"))[-3:]:
-        found.append(Finding("crash", NOTE, str(crash), "send it with a report of the fault, then delete it"))
+        if not mode & ~most:
+            continue
+        others = f"mode {mode:04o}: others can read it"
+        if is_mended:
+            found.append(Finding(item.name, NOTE, f"{others}; the next start sets {most:04o}"))
+        else:
+            found.append(Finding(item.name, WRONG, f"{others}, so it is not used", f"chmod {most:o} {item}"))
     return found
+
+
+def _changed(file: Path) -> float:
+    try:
+        return file.stat().st_mtime
+    except OSError:  # deleted since it was listed
+        return 0.0
 
 
 def settings(home: Path | None) -> list[Finding]:
     """`config.toml`, and the instances that talk without TLS."""
     config = bridge.config(home)
-    found = [Finding("settings", OK, f"{len(config.providers)} configured providers")]
+    number = len(config.providers)
+    found = [Finding("settings", OK, f"{number} configured provider{'' if number == 1 else 's'} in config.toml")]
     for name, instance in config.providers.items():
         if instance.allow_http:
             found.append(
@@ -127,13 +163,18 @@ def terminal() -> list[Finding]:
 
 
 def opened(home: Path | None, facts: dict[str, Any]) -> list[Finding]:
-    """What only an open core can tell: store, keyring, clock, contracts, heartbeats. Fills *facts*."""
+    """What store, keyring, clock, contracts and heartbeats tell, into *facts* too. A missing store is not made."""
 
     async def body(core: bridge.Core) -> tuple[dict[str, Any], int | None, list[str]]:
         return await bridge.doctor_facts(core), await present.core_silence(core), list(await core.store.check())
 
-    if not bridge.home_path(home).exists():
-        return []  # doctor makes nothing
+    store = bridge.store_path(home)
+    if not os.path.lexists(store):
+        facts.update(asyncio.run(bridge.facts_without_a_store(home)))
+        found = [_finding(key, value) for key, value in facts.items()]
+        if store.parent.exists():
+            found.insert(0, Finding("store", NOTE, f"{store} does not exist yet", MADE_BY))
+        return found
     told, silent, wrong = bridge.with_core(home, body)
     facts.update(told)
     found = [Finding("store", WRONG, line, "stop all cores and restore a backup, or report it") for line in wrong]
@@ -147,12 +188,21 @@ def opened(home: Path | None, facts: dict[str, Any]) -> list[Finding]:
 
 
 def _finding(key: str, value: Any) -> Finding:
-    """One fact of the core; `{"state", "text", "mend"}` is judged already, all else is shown as it is."""
+    """One fact of the core; `{"state", "text", "mend"}` is judged already, all else becomes one line."""
     name = key.replace("_", " ")
     if isinstance(value, dict) and "text" in value:
         return Finding(name, value.get("state", OK), str(value["text"]), str(value.get("mend") or ""))
-    if isinstance(value, list | tuple):
-        return Finding(name, OK, ", ".join(str(item) for item in value) or "none")
+    return Finding(name, OK, _plain(value))
+
+
+def _plain(value: Any) -> str:
+    """Any JSON value in words: no brackets, quotes, `True` or `None` of a programming language."""
+    if value is None or value == () or value == [] or value == {}:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, dict):
-        return Finding(name, OK, ", ".join(f"{k} {v}" for k, v in value.items()) or "none")
-    return Finding(name, OK, words.NOTHING if value is None else str(value))
+        return ", ".join(f"{str(key).replace('_', ' ')} {_plain(item)}" for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(_plain(item) for item in value)
+    return str(value)

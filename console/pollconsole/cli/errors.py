@@ -11,9 +11,7 @@ left.
 from __future__ import annotations
 
 import os
-import secrets
 import sys
-import traceback
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -103,9 +101,8 @@ def _plain(value: object) -> Any:
 
 
 def _crash(error: BaseException, as_json: bool, home: Path | None) -> int:
-    """One line with a reference; the trace goes to `HOME/crash-REFERENCE.txt`."""
-    reference = secrets.token_hex(4)
-    place = write_trace(error, home, reference)
+    """One line with a reference; the trace goes where the screen's traces go, `HOME/crashes/REFERENCE.txt`."""
+    reference, place = _recorded(error, home)
     where = f"the trace is in {place}" if place else "the trace could not be written"
     return _say(
         as_json, "internal", f"a fault of ours, reference {reference} ({type(error).__name__}); {where}", OUR_FAULT,
@@ -113,30 +110,15 @@ def _crash(error: BaseException, as_json: bool, home: Path | None) -> int:
     )  # fmt: skip
 
 
-def write_trace(error: BaseException, home: Path | None, reference: str) -> Path | None:
-    """Write where *error* came from to a file of mode 0600 in *home*: frames and class names.
+def _recorded(error: BaseException, home: Path | None) -> tuple[str, Path | None]:
+    """(reference, path of the trace). None: there is no home to write to (none is made), or no room."""
+    from pollconsole import bridge, crash
 
-    No local variables and no messages: both may hold secrets or a provider's bytes. None: no such folder, or no room.
-    """
-    from pollconsole import __version__, bridge
-
-    lines = [f"pollconsole {__version__}, python {sys.version.split()[0]}, {sys.platform}\n"]
-    seen: BaseException | None = error
-    for _ in range(8):  # chained causes beyond this tell nothing new
-        if seen is None:
-            break
-        lines.append(f"{type(seen).__module__}.{type(seen).__qualname__} (message left out)\n")
-        lines.extend(traceback.format_tb(seen.__traceback__, limit=60))
-        seen = seen.__cause__ or seen.__context__
     try:
         folder = bridge.home_path(home)
-        path = folder / f"crash-{reference}.txt"
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
-            file.writelines(lines)
+        return crash.record(error, folder if folder.is_dir() else None)
     except Exception:  # a fault while telling of a fault must not hide the first
-        return None
-    return path
+        return crash.record(error, None)
 
 
 def forget_stdout() -> None:

@@ -72,27 +72,27 @@ def list_operations(
 @click.argument("op", type=OperationId())
 @pass_common
 def show(common: Common, op: str) -> None:
-    """Show one operation: limits and what is used of them, last answer, open question."""
+    """Show one operation: its limits and what is used of them, the last answer, the open question with its choices."""
 
-    async def body(core: bridge.Core) -> dict[str, Any]:
-        return await bridge.whole(core, op)
+    async def body(core: bridge.Core) -> tuple[dict[str, Any], list[str]]:
+        return await bridge.whole_with_card(core, op)
 
-    view = calls.with_core(common, body)
+    view, card = calls.with_core(common, body)
     if common.json:
         out.document(view)
     else:
-        out.text(present.operation(view))
+        out.text(present.operation(view, card))
 
 
 @command(
     "escalations",
     "pollconsole escalations",
     "pollconsole escalations --json",
-    short_help="Open questions to a human.",
+    short_help="Open questions that an operator decides.",
 )
 @pass_common
 def escalations(common: Common) -> None:
-    """List the open questions, each as its card reads. They are answered by keypress in the console, nowhere else."""
+    """List the open questions, each as its card reads. They are decided by keypress in the console, nowhere else."""
 
     async def body(core: bridge.Core) -> tuple[list[dict[str, Any]], list[str]]:
         return await bridge.questions(core)
@@ -102,6 +102,6 @@ def escalations(common: Common) -> None:
         out.document({"escalations": views})
     elif cards:
         out.text("\n\n".join(cards))
-        out.note("an operator answers in the console: 'pollconsole', key E")
+        out.note("an operator decides in the console: 'pollconsole', key E")
     else:
         out.note("no open questions")

@@ -1,4 +1,4 @@
-"""`close`, `hold`, `reject`, `deny`, `pause`, `request-extension`: what anyone may do, as it lowers authority or asks.
+"""`close`, `hold`, `reject`, `deny`, `request-extension`: what anyone may do, as it lowers authority or asks.
 
 Job: one call to the core each; print the operation after it. Must not know: how to grant anything (no code here can).
 Source: spec G5.
@@ -10,24 +10,26 @@ from typing import Any
 
 import click
 
-from pollconsole import bridge, words
+from pollconsole import bridge
 from pollconsole.cli import calls, out, present
 from pollconsole.cli.base import Command, Common, command, pass_common
-from pollconsole.cli.values import MAX_BECAUSE, Count, OperationId, ProviderName, Text, When
-from pollcore.facts import MAX_SPAN, ChoiceKind, Instant, Refused, iso
+from pollconsole.cli.values import MAX_BECAUSE, Count, OperationId, Text, caller_option
+from pollcore.facts import ChoiceKind
 
 
-def _lowering(kind: ChoiceKind, summary: str, text: str) -> Command:
+def _lowering(kind: ChoiceKind, summary: str, text: str, because: str) -> Command:
+    """One command; *because*: a reason that fits it, for the example."""
     name = kind.value
 
-    @command(name, f"pollconsole {name} op-1f2e3d4c --because 'no longer needed'", help=text, short_help=summary)
+    @command(name, f"pollconsole {name} op-1f2e3d4c --because '{because}'", help=text, short_help=summary)
     @click.argument("op", type=OperationId())
     @click.option("--because", type=Text(MAX_BECAUSE), required=True, metavar="TEXT", help="Why; goes into the audit.")
+    @caller_option
     @pass_common
-    def run(common: Common, op: str, because: str) -> None:
+    def run(common: Common, op: str, because: str, caller: str | None) -> None:
         async def body(core: bridge.Core) -> dict[str, Any]:
             await bridge.find(core, op)
-            await core.actions.lower(op, kind, because, bridge.operator_name(core))
+            await core.actions.lower(op, kind, because, bridge.operator_name(core, caller))
             return await bridge.whole(core, op)
 
         _tell(common, calls.with_core(common, body))
@@ -45,78 +47,55 @@ def _tell(common: Common, view: dict[str, Any]) -> None:
 close = _lowering(
     ChoiceKind.CLOSE,
     "Stop watching an operation.",
-    "Stop watching an operation. This says nothing about the provider's job, which may go on.",
+    "Stop watching an operation, for good. This says nothing about the provider's job, which may go on.",
+    "the report is not needed any more",
 )
 hold = _lowering(
     ChoiceKind.HOLD,
     "Send nothing for a bounded time.",
-    "Send nothing for a bounded time; never past the deadline. The contract says how long and how often.",
+    "Send nothing for a bounded time, never past the deadline; the contract says how long and how often. Then the wait "
+    "goes on, or its question returns. Waiting ends it, or an operator in the console; no command does.",
+    "the provider is under maintenance",
 )
 reject = _lowering(
     ChoiceKind.REJECT,
-    "Refuse what is asked for.",
-    "Refuse what an open question asks for. The wait goes on as it was; what was never granted is closed.",
+    "Refuse what an open question asks for.",
+    "Refuse what an open question asks for, such as an extension. The wait goes on as it was; a second submission, "
+    "which never was granted, is closed.",
+    "asked for by mistake",
 )
 deny = _lowering(
     ChoiceKind.DENY,
-    "Deny a call or session.",
-    "Deny the use of a credential that a call or session asks for.",
+    "Deny the use of a credential.",
+    "Deny the use of a credential that an open question asks for, for a call or a session. An operator may ask again.",
+    "nobody here started this call",
 )
-
-
-@command(
-    "pause",
-    "pollconsole pause --provider acme --until 2h",
-    "pollconsole pause --provider acme --account team-4 --until 2026-03-02T18:00:00Z",
-    short_help="Send nothing to a provider for a while.",
-)
-@click.option("--provider", type=ProviderName(), required=True, metavar="NAME", help="The provider to leave alone.")
-@click.option("--account", type=Text(), metavar="A", help="Only this account of it.")
-@click.option("--until", type=When(), required=True, metavar="SPAN|TIME", help="40m from now, or an ISO time.")
-@pass_common
-def pause(common: Common, provider: str, account: str | None, until: tuple[int | None, Instant | None]) -> None:
-    """Send nothing to a provider until a time. Deadlines run on; nothing is decided."""
-
-    async def body(core: bridge.Core) -> Instant:
-        now = core.clock.now().wall
-        at = _future(until, now)
-        await core.actions.pause(provider, account, at, bridge.operator_name(core))
-        return at
-
-    at = calls.with_core(common, body)
-    if common.json:
-        out.document({"pause": {"provider": provider, "account": account, "until": iso(at)}})
-    else:
-        whom = provider if account is None else f"{provider}, account {account}"
-        out.text(f"nothing is sent to {whom} before {words.instant(at)}")
-
-
-def _future(until: tuple[int | None, Instant | None], now: Instant) -> Instant:
-    span, instant = until
-    at = instant if instant is not None else Instant(now + (span or 0))
-    if at <= now:
-        raise Refused(f"--until: {iso(at)} is in the past", code="usage")
-    if at - now > MAX_SPAN:
-        raise Refused("--until: more than 366 days ahead", code="usage")
-    return at
 
 
 @command(
     "request-extension",
+    "pollconsole provider show acme                      # the sizes, under 'extend'",
     "pollconsole request-extension op-1f2e3d4c --minutes 15 --checks 4 --because 'the batch is larger than usual'",
-    short_help="Ask an operator for more time and checks.",
+    short_help="Ask for more time and status requests.",
 )
 @click.argument("op", type=OperationId())
-@click.option("--minutes", type=Count(), required=True, metavar="N", help="One of the contract's sizes.")
-@click.option("--checks", type=Count(), required=True, metavar="N", help="Its number of checks.")
-@click.option("--because", type=Text(MAX_BECAUSE), required=True, metavar="TEXT", help="Why; shown on the card.")
+@click.option("--minutes", type=Count(), required=True, metavar="N", help="Minutes of one of the contract's sizes.")
+@click.option("--checks", type=Count(), required=True, metavar="N", help="Status requests of the same size.")
+@click.option("--because", type=Text(MAX_BECAUSE), required=True, metavar="TEXT", help="Why; shown to the operator.")
+@caller_option
 @pass_common
-def request_extension(common: Common, op: str, minutes: int, checks: int, because: str) -> None:
-    """Ask for more time and checks, in one of the contract's sizes. Only a card comes of it: an operator decides."""
+def request_extension(
+    common: Common, op: str, minutes: int, checks: int, because: str, caller: str | None
+) -> None:  # fmt: skip
+    """Ask for more time and status requests, in one of the contract's sizes.
+
+    'pollconsole provider show NAME' lists the sizes under 'extend'; another size is refused with the list. Only a
+    question comes of it: an operator decides in the console, and the wait goes on inside its limits meanwhile.
+    """
 
     async def body(core: bridge.Core) -> dict[str, Any]:
         await bridge.find(core, op)
-        await core.actions.request_extension(op, minutes, checks, because, bridge.operator_name(core))
+        await core.actions.request_extension(op, minutes, checks, because, bridge.operator_name(core, caller))
         return await bridge.whole(core, op)
 
     _tell(common, calls.with_core(common, body))

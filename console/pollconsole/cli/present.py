@@ -15,6 +15,10 @@ from pollconsole.safe import safe
 from pollcore.facts import Moment, Operation, Status, deadline_left
 
 MAX_DEPTH: Final = 12
+BUDGETS: Final = ("REQUESTS", "FAILURES", "RATE LIM.")
+"""Columns of status requests, transport failures, rate-limit answers: used/allowed."""
+_OTHER_NAMES: Final = frozenset({"Provider and account", "Submitted at", "Provider expiry", "Next poll"})
+"""Labels of a card whose fact has another label in the lines of an operation."""
 CORE_KINDS: Final = frozenset({"run", "console", "demo"})
 """Kinds of worker that poll."""
 
@@ -32,7 +36,7 @@ async def core_warning(core: bridge.Core) -> str | None:
 
 def rows(operations: Sequence[Operation], now: Moment) -> str:
     """The table of `list`."""
-    head = ("OPERATION", "PROVIDER", "JOB", "STATUS", "LAST STATE", "NEXT", "TIME LEFT", "REQ", "FAIL", "RATE", "LABEL")
+    head = ("OPERATION", "PROVIDER", "JOB", "STATUS", "LAST STATE", "NEXT", "TIME LEFT", *BUDGETS, "LABEL")
     lines = [
         (
             op.operation_id,
@@ -59,13 +63,19 @@ def one_line(view: dict[str, Any]) -> str:
         text += f", {view['stop_reason']}"
         if view.get("stop_detail"):
             text += f" ({view['stop_detail']})"
+    if view["status"] == Status.HELD and view.get("hold_until"):
+        text += f" until {view['hold_until']}"
     if view.get("last_known_state") is not None:
         text += f"; last state {safe(str(view['last_known_state']))}"
     return text
 
 
-def operation(view: dict[str, Any]) -> str:
-    """One operation in lines; what is not known is left out, limits never."""
+def operation(view: dict[str, Any], card: Sequence[str] = ()) -> str:
+    """One operation in lines; what is not known is left out, limits never.
+
+    Args:
+        card: The lines of the open question's card: those that the fields above do not tell already are added.
+    """
     http = view.get("last_http") or {}
     pairs: list[tuple[str, Any]] = [
         ("Operation", view["operation_id"]),
@@ -85,18 +95,32 @@ def operation(view: dict[str, Any]) -> str:
         ("Transport failures", _used(view, "transport_failures")),
         ("Rate-limit answers", _used(view, "rate_limited")),
         ("Next request", _next(view)),
+        ("Held until", view.get("hold_until") if view["status"] == Status.HELD else None),
         ("Stopped because", view.get("stop_reason")),
         ("Detail", view.get("stop_detail")),
         ("Credential", view.get("credential")),
         ("Extensions", view.get("extensions") or None),
         ("Caller", view.get("caller")),
+        ("Resubmit of", view.get("resubmit_of")),
         ("Contract", view.get("contract_digest")),
     ]
     text = words.fields([(name, str(value)) for name, value in pairs if value is not None])
-    for name in ("result", "approval", "escalation"):
-        if view.get(name):
-            text += f"\n{name.capitalize()}:\n{nested(view[name], 1)}"
+    if view.get("result"):
+        text += f"\nResult:\n{nested(view['result'], 1)}"
+    if card:
+        said = {name for name, value in pairs if value is not None} | _OTHER_NAMES
+        text += "\n\n" + "\n".join(_new(card, said))
     return text
+
+
+def _new(card: Sequence[str], said: frozenset[str] | set[str]) -> list[str]:
+    """Title, what is new, and the choices of a card; *said*: labels whose line is left out."""
+    lines, choices = [], False
+    for number, line in enumerate(card):
+        choices = choices or line.startswith("[")
+        if choices or number == 0 or line.partition(":")[0] not in said:
+            lines.append(line)
+    return lines
 
 
 def nested(value: Any, depth: int = 0) -> str:
@@ -113,6 +137,16 @@ def nested(value: Any, depth: int = 0) -> str:
             return "\n".join(f"{pad}{_scalar(item)}" for item in value)
         return "\n".join(f"{pad}- {nested(item, depth + 1).lstrip()}" for item in value)
     return f"{pad}{_scalar(value)}"
+
+
+def spans(value: Any) -> Any:
+    """A copy where spans are words: `retention_ms: 86400000` becomes `retention: 1 d`; the rest as it is."""
+    if isinstance(value, dict):
+        return {
+            key.removesuffix("_ms"): words.span(item) if key.endswith("_ms") and isinstance(item, int) else spans(item)
+            for key, item in value.items()
+        }
+    return [spans(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _entry(key: str, item: Any, depth: int) -> str:

@@ -57,7 +57,7 @@ def show(common: Common, name: str) -> None:
         out.document(found)
     else:
         text = found.pop("text", None)
-        out.text(present.nested(found))
+        out.text(present.nested(present.spans(found)))
         if text:
             out.text("\n" + str(text).rstrip("\n"))
 
@@ -72,7 +72,7 @@ def check(common: Common, file: str) -> None:
         out.document(found)
     else:
         out.text(f"{file}: sound")
-        out.text(present.nested(found))
+        out.text(present.nested(present.spans(found)))
 
 
 @command(

@@ -13,7 +13,7 @@ import msgspec
 from pollconsole import bridge
 from pollconsole.cli import calls, files, out, present
 from pollconsole.cli.base import Common, command, pass_common
-from pollconsole.cli.values import File, OperationId
+from pollconsole.cli.values import File, OperationId, caller_option
 from pollcore.facts import ActionOutcome, ActionRecord, iso
 
 NOT_DONE: Final = 1
@@ -28,14 +28,15 @@ NOT_DONE: Final = 1
 )
 @click.argument("op", type=OperationId())
 @click.option("--reveal", is_flag=True, help="Whole links instead of masked ones; the audit records it.")
+@caller_option
 @pass_common
-def result(common: Common, op: str, reveal: bool) -> None:
+def result(common: Common, op: str, reveal: bool, caller: str | None) -> None:
     """Show where the result of a succeeded operation is. Links may be pre-signed: they are masked unless revealed."""
 
     async def body(core: bridge.Core) -> dict[str, Any]:
         await bridge.find(core, op)
-        found: dict[str, Any] = await core.actions.result(op, reveal, bridge.operator_name(core))
-        return found
+        found: dict[str, Any] = await core.actions.result(op, reveal, bridge.operator_name(core, caller))
+        return {**found, "masked": not reveal}
 
     found = calls.with_core(common, body)
     if common.json:
@@ -51,18 +52,20 @@ def result(common: Common, op: str, reveal: bool) -> None:
 )
 @click.argument("op", type=OperationId())
 @click.option("--to", type=File(), required=True, metavar="FILE", help="A new file; nothing is overwritten.")
+@caller_option
 @click.pass_context
 @pass_common
-def fetch(common: Common, ctx: click.Context, op: str, to: str) -> None:
+def fetch(common: Common, ctx: click.Context, op: str, to: str, caller: str | None) -> None:
     """Carry out the action that the success permits: fetch the result, once, by the contract's result request.
 
-    It has a record of its own and is no status request. An outcome that is unknown is not repeated by itself.
+    It has a record of its own and is no status request. An outcome that is unknown is not repeated by itself. Exit 1:
+    not fetched.
     """
     target = files.writable(to)
 
     async def body(core: bridge.Core) -> ActionRecord:
         await bridge.find(core, op)
-        return await core.actions.fetch(op, target, bridge.operator_name(core))
+        return await core.actions.fetch(op, target, bridge.operator_name(core, caller))
 
     record = calls.with_core(common, body)
     view = action_view(record)

@@ -25,7 +25,7 @@ COMMANDS = {
     "hold": (f"{_HERE}.lower", "hold"),
     "reject": (f"{_HERE}.lower", "reject"),
     "deny": (f"{_HERE}.lower", "deny"),
-    "pause": (f"{_HERE}.lower", "pause"),
+    "pause": (f"{_HERE}.pause", "pause"),
     "audit": (f"{_HERE}.audit", "audit"),
     "provider": (f"{_HERE}.provider", "provider"),
     "credential": (f"{_HERE}.credential", "credential"),
@@ -68,8 +68,16 @@ def root(common: Common, ctx: click.Context, read_only: bool) -> None:
 
     Without a command: the console. No command grants authority; only keypresses in the console do.
 
-    Exit codes: 0 done, 1 a fault on our side, 2 usage or refused input; `wait` and `audit verify` have more. With
-    --json an error is told twice: in words on standard error, and on standard output as the one document
+    \b
+    Exit codes of every command:
+      0    done
+      1    a fault on our side; doctor: something is wrong; fetch: not fetched
+      2    usage, or refused input
+      130  interrupted
+      141  the reader of the output went away
+    wait has 10 to 15 besides, audit verify 20 to 26: their --help lists them.
+
+    With --json an error is told twice: in words on standard error, and on standard output as the one document
     {"error": {"code": ..., "message": ...}}.
     """
     if ctx.invoked_subcommand is None:

@@ -10,6 +10,7 @@ import sys
 
 import click
 
+from pollconsole import bridge
 from pollconsole.cli.base import Common, command, pass_common
 
 
@@ -18,6 +19,7 @@ def open_console(common: Common, read_only: bool) -> int:
     _needs_a_terminal(common, "pollconsole")
     from pollconsole.app import run_console
 
+    bridge.harden()
     return run_console(common.home, read_only) or 0
 
 
@@ -34,6 +36,7 @@ def demo(common: Common, ctx: click.Context) -> None:
     _needs_a_terminal(common, "pollconsole demo")
     from pollconsole.app import run_demo
 
+    bridge.harden()
     ctx.exit(run_demo() or 0)
 
 

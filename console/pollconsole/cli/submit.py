@@ -11,11 +11,11 @@ from typing import Any
 import click
 import msgspec
 
-from pollconsole import bridge
+from pollconsole import bridge, words
 from pollconsole.cli import calls, files, handover, out, present
 from pollconsole.cli.base import Common, command, pass_common
 from pollconsole.cli.values import MAX_URL, Count, File, OperationId, Pair, ProviderName, Text
-from pollcore.facts import Instant, Refused
+from pollcore.facts import Instant, Refused, StopDetail
 
 
 @command(
@@ -31,8 +31,8 @@ from pollcore.facts import Instant, Refused
 @click.option("--status-url", type=Text(MAX_URL), metavar="URL", help="Where the provider said to ask.")
 @click.option("--deadline", metavar="SPAN|TIME", help="When waiting ends: 40m from the job's start, or an ISO time.")
 @click.option("--max-requests", type=Count(), metavar="N", help="At most so many status requests.")
-@click.option("--max-transport-failures", type=Count(), metavar="N", help="At most so many requests without an answer.")
-@click.option("--max-rate-limited", type=Count(), metavar="N", help="At most so many 'too many requests' answers.")
+@click.option("--max-transport-failures", type=Count(), metavar="N", help="At most so many without a usable answer.")
+@click.option("--max-rate-limited", type=Count(), metavar="N", help="At most so many rate-limit answers (429).")
 @click.option("--useful-until", metavar="TIME", help="After this the result is of no use (ISO time).")
 @click.option("--id", "id_", type=OperationId(), metavar="OP", help="An id of your own; again: the same operation.")
 @click.option("--label", type=Text(), metavar="TEXT", help="A name for people.")
@@ -41,7 +41,7 @@ from pollcore.facts import Instant, Refused
 @click.option("--credential", type=Text(), metavar="NAME", help="Name of a stored credential; never a secret.")
 @click.option("--account", type=Text(), metavar="TEXT", help="The provider's account or project.")
 @click.option("--started-at", metavar="TIME", help="When the job was submitted (ISO time) [default: now].")
-@click.option("--caller", type=Text(), metavar="TEXT", help="Who hands over, for the audit.")
+@click.option("--caller", type=Text(), metavar="TEXT", help="The name you give yourself, for the audit.")
 @click.option("--expected-state", type=Text(), multiple=True, metavar="STATE", help="A final state to expect; repeat.")
 @click.option("--from-response", type=File(), metavar="FILE", help="Take job and status URL from a curl -i file.")
 @click.option("--response-url", type=Text(MAX_URL), metavar="URL", help="The address that answer came from.")
@@ -51,7 +51,8 @@ def submit(common: Common, /, **flags: Any) -> None:
     """Hand a wait over to the polling core and print the operation.
 
     Limits that are left out come from the contract; limits above the contract's are refused, and only an operator can
-    grant more. Nothing is sent by this command.
+    grant more. Nothing is sent by this command. A job that was waited for before starts only when an operator grants
+    it; the exit code is 0 all the same, and a warning says so.
     """
     file_name, response_name = flags.pop("file_"), flags.pop("from_response")
     if file_name == "-" and response_name == "-":
@@ -71,26 +72,38 @@ def submit(common: Common, /, **flags: Any) -> None:
         read_in = files.read_bytes(response_name, "--from-response", files.MAX_RESPONSE_BYTES)
         saved = files.parse_response(read_in, response_name)
 
-    async def body(core: bridge.Core) -> tuple[dict[str, Any], list[str], str | None]:
+    async def body(core: bridge.Core) -> tuple[dict[str, Any], list[str], list[str], str | None]:
         now = core.clock.now().wall
         answer = None if saved is None else msgspec.structs.replace(saved, sent_at=now, answered_at=now)
         submission = await core.actions.submit(bridge.submit_spec(**specification(handed), response=answer))
-        view = await bridge.whole(core, submission.operation.operation_id)
+        view, card = await bridge.whole_with_card(core, submission.operation.operation_id)
         view["existed"] = submission.existed
-        return view, list(submission.warnings), await present.core_warning(core)
+        return view, card, [*submission.warnings, *not_started(view)], await present.core_warning(core)
 
-    view, warnings, silence = calls.with_core(common, body)
+    view, card, warnings, silence = calls.with_core(common, body)
     view["warnings"] = warnings
     if common.json:
         out.document(view)
     else:
-        out.text(present.operation(view))
+        out.text(present.operation(view, card))
     for line in warnings:
         out.note(f"warning: {line}")
     if view["existed"]:
         out.note("this operation existed already; nothing was added")
     if silence:
         out.note(silence)
+
+
+def not_started(view: dict[str, Any]) -> list[str]:
+    """What a submitter must be told where the operation waits for an operator and not for the provider."""
+    if view["status"] not in {status.value for status in words.NEEDS_A_HUMAN}:
+        return []
+    if view["stop_detail"] == StopDetail.SECOND_SUBMISSION:
+        return [
+            "this job was waited for before: nothing is sent for it until an operator grants it in the console "
+            "('pollconsole', key E); 'pollconsole wait' ends with 10 meanwhile"
+        ]
+    return [f"nothing is sent: a decision is wanted ({view['stop_reason'] or view['status']}); an operator decides it"]
 
 
 def _flags(flags: dict[str, Any]) -> handover.Handover:

@@ -47,7 +47,7 @@ def report(common: Common, since: tuple[int | None, Instant | None] | None) -> N
     if common.json:
         out.document(found)
     else:
-        out.text(present.nested(found))
+        out.text(present.nested(present.spans(found)))
 
 
 @command("backup", "pollconsole backup pollconsole-backup.db", short_help="A consistent copy of the store.")

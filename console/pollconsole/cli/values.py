@@ -193,3 +193,12 @@ class ProviderName(Text):
         from pollconsole.cli.completion import provider_names
 
         return provider_names(ctx, incomplete)
+
+
+caller_option = click.option(
+    "--caller",
+    type=Text(),
+    metavar="TEXT",
+    help="The name you give yourself, for the audit; recorded after the OS user, never instead of it.",
+)
+"""For every command that is recorded as someone's; `submit` has its own, as a field of the record."""

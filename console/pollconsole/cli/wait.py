@@ -66,9 +66,19 @@ def verdict(
 def wait(common: Common, ctx: click.Context, op: str, timeout: int | None) -> None:
     """Block until an operation has ended or wants a decision. The provider is not asked anything.
 
+    A question on a wait that goes on, such as an extension that was asked for, does not end it. Without a core it waits
+    10 s for one to start, then ends with 15; with a shorter --timeout, at the timeout.
+
     \b
-    Exit codes: 0 succeeded, 10 a decision is wanted, 11 failed, 12 cancelled or expired,
-    13 still waiting at the timeout, 14 closed, 15 no core is running.
+    Exit codes:
+      0   succeeded
+      10  a decision is wanted: escalated, or awaiting approval
+      11  failed
+      12  cancelled or expired
+      13  still waiting at the timeout
+      14  closed: nobody watches any more
+      15  no core is running
+    and 1, 2, 130, 141 as every command.
     """
 
     async def body(core: bridge.Core) -> tuple[int, dict[str, Any], str | None]:
@@ -94,5 +104,7 @@ def wait(common: Common, ctx: click.Context, op: str, timeout: int | None) -> No
     if silence and code in (STILL_WAITING, NO_CORE):
         out.note(silence)
     if code == EXIT[Status.ESCALATED]:
-        out.note("a decision is wanted: an operator answers it in the console ('pollconsole', key E)")
+        out.note("a decision is wanted: an operator decides in the console ('pollconsole', key E)")
+    elif code in (STILL_WAITING, NO_CORE) and view["escalation"]:
+        out.note(f"a question is open ({view['escalation']['reason']}); the wait goes on meanwhile")
     ctx.exit(code)

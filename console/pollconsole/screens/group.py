@@ -50,7 +50,8 @@ class GroupScreen(DecidingScreen):
         Binding("l", "members", "the list"),
         Binding("r", "again", "draw anew"),
     ]
-    more_keys = frozenset({"l", "r"})
+    more_keys = frozenset({"l", "r", "enter"})
+    """Enter does nothing on the card; over it, in the list, it opens a record."""
 
     def __init__(self, state: Shared, cause: str) -> None:
         super().__init__(state)

@@ -60,13 +60,14 @@ class MembersScreen(ConsoleScreen):
     CSS = "#members { height: 1fr; }"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "back to the card"),
-        Binding("down,j", "move(1)", "down"),
-        Binding("up,k", "move(-1)", "up"),
-        Binding("pagedown,ctrl+d", "move(15)", "page down"),
-        Binding("pageup,ctrl+u", "move(-15)", "page up"),
-        Binding("home,g", "ends(0)", "first"),
-        Binding("end,G", "ends(1)", "last"),
-        Binding("enter,t", "detail", "its record"),
+        # the card below is still guarded: other keys than these do not reach this screen
+        Binding("down", "move(1)", "down"),
+        Binding("up", "move(-1)", "up"),
+        Binding("pagedown", "move(15)", "page down"),
+        Binding("pageup", "move(-15)", "page up"),
+        Binding("home", "ends(0)", "first"),
+        Binding("end", "ends(1)", "last"),
+        Binding("enter", "detail", "its record"),
     ]
 
     def __init__(self, state: State, card: Drawable) -> None:
@@ -98,7 +99,7 @@ class MembersScreen(ConsoleScreen):
         each = self.table.members.get(self.table.cursor_id or "")
         differs = f" {each.operation_id} differs: {each.differs}" if each is not None and each.differs else ""
         self.query_one("#said", OneLine).show((text(differs, "attention"),))
-        self.keys(("Enter", "its record"), ("g G PgUp PgDn", "move"), ("Esc", "back to the card"))
+        self.keys(("Enter", "its record"), ("up down PgUp PgDn Home End", "move"), ("Esc", "back to the card"))
 
     def action_leave(self) -> None:
         self.app.pop_screen()

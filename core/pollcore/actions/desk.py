@@ -6,7 +6,7 @@ Job: one bundle of ports, and the reads that several actions share. Must not kno
 from __future__ import annotations
 
 import difflib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, Protocol
 
 import msgspec
@@ -14,10 +14,15 @@ import msgspec
 from pollcore.contract import Contract
 from pollcore.controller.contracts import Contracts
 from pollcore.facts import Escalation, Limits, NotFound, Operation, Operator
-from pollcore.ports import Chance, Clock, Credentials, Filter, Store, Transport
+from pollcore.ports import Chance, Clock, Credentials, Filter, Store, Transport, Write
 
 NEAR: Final = 3
 """How many near names a miss lists."""
+
+
+async def unrecorded(writes: Sequence[Write]) -> None:
+    """For stores whose audit has no anchor (the simulation)."""
+    del writes
 
 
 class ContractSource(Protocol):
@@ -60,6 +65,8 @@ class Desk(msgspec.Struct, frozen=True):
     instances: Mapping[str, InstanceNames]
     prepare: Callable[[], Awaitable[None]]
     """Before the first write of a process that may seal something."""
+    authorise: Callable[[Sequence[Write]], Awaitable[None]] = unrecorded
+    """Before a commit that uses up grants: their record is anchored, else Refused (A4)."""
 
     def default_credential(self, provider: str) -> str | None:
         """The credential that the instance of that name is asked with."""

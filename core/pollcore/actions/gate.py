@@ -169,6 +169,7 @@ async def _carry_out(
     )
     if after.contract_digest != operation.contract_digest:
         await desk.store.keep_snapshot(now, desk.contracts.find(operation.submitted.provider).snapshot)
+    await desk.authorise((write,))  # A4: its record is anchored before anything takes effect
     if applied.action is ActionKind.RESUBMIT and record is not None:
         return await resubmit.carry_out(desk, contract, operation, question, write, record)
     await desk.store.commit(now, (write,))

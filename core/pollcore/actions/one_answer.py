@@ -141,6 +141,7 @@ class _Run:
         if not writes:
             return []
         try:
+            await self._desk.authorise(writes)  # A4: their record is anchored before anything takes effect
             found = await self._desk.store.commit_each(self._desk.clock.now(), writes)
         except (StoreUnusable, Refused) as error:
             self.error = error if isinstance(error, StoreUnusable) else None

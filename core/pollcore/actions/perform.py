@@ -77,8 +77,12 @@ async def settle(
     event: EventName,
     by: str | None = None,
     asks: Escalation | None = None,
+    closes: Escalation | None = None,
 ) -> ActionRecord:
-    """Write down how an action ended, beside whatever the poller recorded meanwhile. *asks*: a question that opens."""
+    """Write down how an action ended, beside whatever the poller recorded meanwhile.
+
+    *asks*: a question that opens, in place of *closes*; neither, where that one was decided meanwhile.
+    """
     now = desk.clock.now()
     done = msgspec.structs.replace(
         record,
@@ -100,6 +104,10 @@ async def settle(
     for attempt in range(TRIES):
         operation = await desk.operation(operation_id)
         opened = None if asks is None else msgspec.structs.replace(asks, version=operation.version)
+        if closes is not None:
+            current = await desk.question(operation_id)
+            if current is None or current.escalation_id != closes.escalation_id:
+                opened = closes = None
         write = Write(
             after=operation,
             fence_change=operation.change,
@@ -107,6 +115,7 @@ async def settle(
             events=(told,),
             action=done,
             open_question=opened,
+            close_question=closes,
         )
         try:
             await desk.store.commit(now, (write,))

@@ -41,30 +41,35 @@ async def carry_out(
     key = record.action_id if final else operation.submitted.idempotency_key
     if key is None:
         raise Refused(f"{operation.operation_id}: the idempotency key of the first request is not known", code="no_key")
-    # until a new operation is stored, an escalated one stays what it is
+    # until a new operation is stored, an escalated one stays what it is, and asks: a crash shows as "outcome unknown"
     stays = msgspec.structs.replace(operation, version=write.after.version)
-    (change,) = await desk.store.commit(desk.clock.now(), (msgspec.structs.replace(write, after=stays),))
+    meanwhile = None if final else _asked_again(desk, stays, question, StopDetail.OUTCOME_UNKNOWN.value)
+    first = msgspec.structs.replace(write, after=stays, open_question=meanwhile)
+    (change,) = await desk.store.commit(desk.clock.now(), (first,))
     brought: Answer | Fault | None = None
     try:
         request = requests.submit_request(contract, operation.submitted, key, operation.credential)
         brought = await perform.send(desk, request, await perform.secret_for(desk, request))
     except (Refused, CredentialUnavailable) as error:
-        return await _nothing_came(desk, operation, question, record, None, ActionOutcome.REFUSED, str(error))
+        refused = ActionOutcome.REFUSED
+        return await _nothing_came(desk, operation, question, meanwhile, record, None, refused, str(error))
     given = msgspec.structs.replace(
         operation.submitted, idempotency_key=key, resubmit_of=operation.operation_id, status_url=None, job_id=""
     )
     outcome, handover, detail = reading.read_submit(contract, given, brought, request.url)
     if handover is None:
-        return await _nothing_came(desk, operation, question, record, brought, outcome, detail or outcome.value)
+        detail = detail or outcome.value
+        return await _nothing_came(desk, operation, question, meanwhile, record, brought, outcome, detail)
     closing = None
     if not final:
         ended = msgspec.structs.replace(write.after, version=write.after.version + 1)
-        closing = Write(after=ended, fence_change=change, release_lease=False)
+        settled = grants.supersede(meanwhile, desk.clock.now()) if meanwhile is not None else None
+        closing = Write(after=ended, fence_change=change, release_lease=False, close_question=settled)
     try:
         new = await store_resubmitted(desk, contract, operation, given, handover, closing)
     except Refused as error:
         detail = f"the provider took it as job {handover.job_id}, which cannot be waited for: {error}"
-        await _nothing_came(desk, operation, question, record, brought, ActionOutcome.DONE, detail)
+        await _nothing_came(desk, operation, question, meanwhile, record, brought, ActionOutcome.DONE, detail)
         raise
     await perform.settle(
         desk, operation.operation_id, record, brought, ActionOutcome.DONE, new.operation_id, EventName.RESUBMITTED
@@ -72,27 +77,34 @@ async def carry_out(
     return new
 
 
+def _asked_again(desk: Desk, operation: Operation, question: Escalation, detail: str | None) -> Escalation:
+    return grants.open_question(
+        operation,
+        new_id=f"esc-{desk.chance.token(6)}",
+        reason=question.reason,
+        detail=detail,
+        now=desk.clock.now(),
+        cause=question.cause,
+    )
+
+
 async def _nothing_came(
     desk: Desk,
     operation: Operation,
     question: Escalation,
+    meanwhile: Escalation | None,
     record: ActionRecord,
     brought: Answer | Fault | None,
     outcome: ActionOutcome,
     detail: str,
 ) -> Operation:
-    """No new operation: the outcome is recorded, and an escalated operation asks its question again."""
-    again = None
-    if not operation.status.is_end:
-        again = grants.open_question(
-            operation,
-            new_id=f"esc-{desk.chance.token(6)}",
-            reason=question.reason,
-            detail=StopDetail.OUTCOME_UNKNOWN.value if outcome is ActionOutcome.UNKNOWN else question.detail,
-            now=desk.clock.now(),
-            cause=question.cause,
-        )
+    """No new operation: the outcome is recorded; an escalated operation asks on, of an outcome that is known anew."""
+    again, closes = None, None
+    if meanwhile is not None and outcome is not ActionOutcome.UNKNOWN:
+        again = _asked_again(desk, operation, question, question.detail)
+        closes = grants.supersede(meanwhile, desk.clock.now())
+    told = EventName.RESUBMITTED
     await perform.settle(
-        desk, operation.operation_id, record, brought, outcome, detail, EventName.RESUBMITTED, asks=again
+        desk, operation.operation_id, record, brought, outcome, detail, told, asks=again, closes=closes
     )
     return await desk.operation(operation.operation_id)

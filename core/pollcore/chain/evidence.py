@@ -13,14 +13,13 @@ Source: spec A4.
 
 from __future__ import annotations
 
-import base64
 import hashlib
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
-from pollcore.chain.findings import Fault, Verdict
+from pollcore.chain.findings import MAX_LISTED, Fault, Verdict
 from pollcore.chain.layout import MAX_LINK
 from pollcore.chain.verify import Row
 
@@ -93,45 +92,90 @@ def lines(first: First, rows: Iterable[Row], notes: Iterable[tuple[int, str]]) -
 
 
 class Reader:
-    """Reads an evidence file in one pass: links come out of `rows`, checkpoints out of `notes`, in step.
-
-    What is wrong with the file itself is in `faults` once `rows` is at its end.
-    """
+    """Reads the links of an evidence file, and keeps what is wrong with the file itself. Used once."""
 
     def __init__(self, source: Iterator[bytes]) -> None:
-        """*source*: the file's lines, each with its line feed but perhaps the last; longer ones cut at MAX_LINE + 1."""
+        """*source*: the file's lines, each with its line feed but perhaps the last; longer ones cut at MAX_LINE + 1.
+
+        Raises ValueError: it does not begin as an evidence file.
+        """
         self._source = source
         self._digest = hashlib.sha256()
-        self._links = self._notes = 0
-        self._number = 0
-        self._ended = False
-        self._read: list[tuple[int, str]] = []
-        self._peeked: LinkLine | None = None
+        self._counted = [0, 0]
         self.faults: list[Fault] = []
-        self.first: First | None = self._first()
+        head = next(source, b"")
+        self._digest.update(head)
+        try:
+            self.first = _strictly(head, First)
+        except ValueError:
+            raise ValueError("not an evidence file of 'pollconsole audit export'") from None
+        if self.first.format != FORMAT:
+            raise ValueError(f"an evidence file of another format, {self.first.format[:40]!r}")
 
     def rows(self) -> Iterator[Row]:
-        """The links, as the file has them."""
-        while (found := self._link()) is not None:
-            yield found.seq, found.link, found.hash
-
-    def notes(self) -> Iterator[tuple[int, str]]:
-        """The checkpoints; the next one is looked for as far as the next link, which is kept for `rows`."""
-        while True:
-            if not self._read and not self._ended:
-                self._look_ahead()
-            if self._read:
-                yield self._read.pop(0)
-            elif self._ended:
+        """The links, as the file has them; at its end, `faults` is complete."""
+        ended = False
+        for number, line in enumerate(self._source, 2):
+            if ended:
+                self._fault(Verdict.ALTERED, f"line {number}: bytes behind the end")
                 return
-            else:
-                # none before the next link: a number beyond all, asked for again when links are used up
-                yield NO_NOTE
+            try:
+                found = _line(line)
+            except ValueError:
+                if not line.endswith(b"\n") and len(line) <= MAX_LINE:
+                    self._fault(Verdict.TORN, f"line {number} is cut: the file was not written or copied to its end")
+                    return
+                self._fault(Verdict.ALTERED, f"line {number}: not as 'audit export' writes it")
+                self._digest.update(line)
+                continue
+            if isinstance(found, EndLine):
+                ended = True
+                self._check_sum(found.end)
+                continue
+            self._digest.update(line)
+            self._counted[isinstance(found, NoteLine)] += 1
+            if isinstance(found, LinkLine):
+                yield found.seq, found.link, found.hash
+        if not ended:
+            self._fault(Verdict.TRUNCATED, "the file has no end line: lines are missing at its end")
 
-    def _look_ahead(self) -> None:
-        if self._peeked is None:
-            self._peeked = self._next_link()
+    def _check_sum(self, end: Sum) -> None:
+        links, notes = self._counted
+        if (end.links, end.notes) != (links, notes):
+            text = f"the end line counts {end.links} links and {end.notes} checkpoints; there are {links} and {notes}"
+            self._fault(Verdict.REORDERED, text)
+        if end.sha256 != self._digest.hexdigest():
+            self._fault(Verdict.ALTERED, "the end line's sum is not that of the lines before it")
 
-    def _link(self) -> LinkLine | None:
-        found, self._peeked = self._peeked, None
-        return found if found is not None else self._next_link()
+    def _fault(self, kind: Verdict, text: str) -> None:
+        if len(self.faults) < MAX_LISTED:
+            self.faults.append(Fault(kind, None, text))
+
+
+def notes_of(source: Iterable[bytes]) -> Iterator[tuple[int, str]]:
+    """The checkpoints of an evidence file, by a pass of their own; what is no line of one is passed over."""
+    for line in source:
+        if b'"note":' in line[:40]:
+            try:
+                found = _strictly(line, NoteLine)
+            except ValueError:
+                continue
+            yield found.seq, found.note
+
+
+_DECODERS: Final = {kind: msgspec.json.Decoder(kind) for kind in (First, LinkLine, NoteLine, EndLine)}
+L = TypeVar("L", First, LinkLine, NoteLine, EndLine)
+
+
+def _line(line: bytes) -> LinkLine | NoteLine | EndLine:
+    if b'"link":' in line[:40]:
+        return _strictly(line, LinkLine)
+    return _strictly(line, NoteLine) if b'"note":' in line[:40] else _strictly(line, EndLine)
+
+
+def _strictly(line: bytes, kind: type[L]) -> L:
+    """Raises ValueError: another shape, or not the one way to write it (this refuses doubled keys and loose base64)."""
+    found: L = _DECODERS[kind].decode(line)  # type: ignore[assignment]
+    if msgspec.json.encode(found) + b"\n" != line:
+        raise ValueError("not written in the one way")
+    return found

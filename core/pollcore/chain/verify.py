@@ -1,7 +1,7 @@
 """Is this log whole? Every link re-hashed from the stored bytes, every checkpoint and key against the keys before it.
 
-Job: one pass over links in the order of their numbers, checkpoints beside them; all faults, memory flat in the length of
-the log. Must not know: where links come from, any secret, any clock.
+Job: one pass over links in the order of their numbers, checkpoints beside them; all faults, memory flat in the length
+of the log. Must not know: where links come from, any secret, any clock.
 Source: spec A3, A4, I18, I19; the attack table that tests/audit goes through.
 
 After a fault the stored hash is taken as what the next link is hashed behind, so one damage is one fault.
@@ -15,7 +15,7 @@ from typing import Final
 
 from pollcore.chain import control, layout
 from pollcore.chain.findings import MAX_LISTED, ORDER, Fault, Head, Report, Verdict
-from pollcore.chain.layout import CONTENT_AT, HASH, LENGTH_AT, RUN_AT, SALT_AT, SEQ_AT, Header, Kind
+from pollcore.chain.layout import CONTENT_AT, HASH, LENGTH_AT, RUN_AT, SALT_AT, Header, Kind
 from pollcore.chain.notes import is_signature, is_signed_by, key_text, parse_note
 from pollcore.chain.sealing import PAD
 
@@ -126,7 +126,7 @@ class Verifier:
         if seq != self._next:
             self._gap(seq)
         header = layout.header_of(blob)
-        if self._is_torn(blob, stored):
+        if self._is_torn(stored):
             # hashed behind it comes a repair, or nothing at all
             self._torn = (seq, blob, self._prev)
             self._next = seq + 1
@@ -159,7 +159,7 @@ class Verifier:
             self._skip(seq)
         self._prev, self._unsure = None, True
 
-    def _is_torn(self, blob: bytes, stored: bytes) -> bool:
+    def _is_torn(self, stored: bytes) -> bool:
         """A write that a crash cut: the hash, written last, is not there. Whether it was the last row, the end says."""
         return len(stored) < HASH or stored == _BLANK
 
@@ -364,7 +364,7 @@ class Verifier:
         if self._links and covered < last and self._worst is Verdict.INTACT:
             text = f"{last - covered:,} links after {covered} are under no checkpoint and no anchor yet"
             self._fault(Verdict.TAIL, last, text)
-        return self._report(last)
+        return self._report()
 
     def _end_torn(self, seq: int, confirmed: bool) -> None:
         if confirmed:
@@ -372,7 +372,7 @@ class Verifier:
         else:
             self._fault(Verdict.TORN, seq, "the last row was cut by a crash; the next writer records its repair")
 
-    def _report(self, last: int) -> Report:
+    def _report(self) -> Report:
         begin, log_id = self._begin, self._log_id
         head = self._prev if self._torn is None else self._torn[2]
         return Report(

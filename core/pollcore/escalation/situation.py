@@ -65,6 +65,22 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     policy: Policy
     now: Moment
     facts: Circumstances
+    raised: dict[Added, Operation] = {}
+    """The record after each addition that was asked for: several sentences of one choice speak of it."""
+    lasts: dict[Added, Instant | None] = {}
+
+    def after(self, added: Added) -> Operation:
+        """The record with *added* on its limits."""
+        if added not in self.raised:
+            self.raised[added] = raise_limits(self.operation, added, self.now)
+        return self.raised[added]
+
+    def last_check(self, added: Added) -> Instant | None:
+        """When the last check could go out under the limits with *added*; None: none could."""
+        if added not in self.lasts:
+            after, plan = self.after(added), self.policy.schedule
+            self.lasts[added] = last_possible_check(after, self.now, plan, self.facts.cooldown_until)
+        return self.lasts[added]
 
     @property
     def extensions_left(self) -> int:
@@ -98,14 +114,14 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
             return None
         for size in sorted(self.policy.extend, key=lambda size: (size.minutes, size.checks)):
             added = self.added(size)
-            if self.can_check(raise_limits(self.operation, added, self.now)):
+            if self.can_check(self.after(added)):
                 return added
         return None
 
     def effects(self, added: Added) -> tuple[Effect, ...]:
         """Every limit that *added* moves, before and after, and when the last check could go out then."""
         before = self.operation
-        after = raise_limits(before, added, self.now)
+        after = self.after(added)
         rows = [
             ("deadline", before.deadline_at, after.deadline_at),
             ("status_requests", before.max_status_requests, after.max_status_requests),
@@ -114,19 +130,14 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
             ("useful_until", before.useful_until, after.useful_until),
         ]
         found = [Effect(what=what, before=old, after=new) for what, old, new in rows if old != new]
-        plan, cooldown = self.policy.schedule, self.facts.cooldown_until
-        last = last_possible_check(after, self.now, plan, cooldown)
-        found.append(
-            Effect(
-                what="last_possible_check", before=last_possible_check(before, self.now, plan, cooldown), after=last
-            ),
-        )
+        before_last, after_last = self.last_check(Added()), self.last_check(added)
+        found.append(Effect(what="last_possible_check", before=before_last, after=after_last))
         return tuple(found)
 
     def time_warnings(self, added: Added) -> tuple[str, ...]:
         """B5, E3: which other times the new deadline passes."""
         op, now = self.operation, self.now.wall
-        deadline = raise_limits(op, added, self.now).deadline_at
+        deadline = self.after(added).deadline_at
         found = []
         if added.minutes and op.useful_until is not None and deadline > op.useful_until:
             found.append(f"passes useful_until {when(op.useful_until, now)} and moves it to {when(deadline, now)}")
@@ -142,7 +153,7 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
 
     def age_sentence(self, added: Added) -> str:
         """E3: how old the result would be."""
-        age = raise_limits(self.operation, added, self.now).deadline_at - self.operation.started_at
+        age = self.after(added).deadline_at - self.operation.started_at
         return f"a result could be up to {span_words(age)} old, counted from submission"
 
     def first_check_sentence(self) -> str:

@@ -6,7 +6,7 @@ Source: spec E4, E5, E7, E8, B2 (second submission), B5.
 
 from __future__ import annotations
 
-from pollcore.escalation.room import Added, end_of_wait, raise_limits
+from pollcore.escalation.room import Added, end_of_wait
 from pollcore.escalation.situation import Situation, span_words, when
 from pollcore.facts import (
     MINUTE,
@@ -45,7 +45,7 @@ def extend(s: Situation) -> list[Choice]:
 
 def _extend(s: Situation, size: ExtendSize, unavailable: str | None = None) -> Choice:
     added = s.added(size)
-    after = raise_limits(s.operation, added, s.now)
+    after = s.after(added)
     number = s.operation.extensions_used + 1
     return Choice(
         key="",
@@ -83,7 +83,7 @@ def _first_limits(s: Situation) -> Choice:
     """B2: the record holds the limits that were asked for; what the question adds is granted with them."""
     op, question = s.operation, s.question
     added = Added(question.minutes, question.checks) if question else Added()
-    after = raise_limits(op, added, s.now)
+    after = s.after(added)
     asked_at = question.asked_at if question else op.submitted_at
     minutes = added.minutes or max(0, -(-(op.deadline_at - asked_at) // MINUTE))
     shown = ExtendSize(minutes, added.checks or max(0, op.requests_left))

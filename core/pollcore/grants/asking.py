@@ -28,6 +28,8 @@ from pollcore.facts import (
 )
 from pollcore.grants.applied import Applied, asked_event
 
+_PLAN: Final = frozenset({"status", "next_poll_at", "hold_until"})
+"""Whoever changes limits (a grant) sets a plan as well, and the operation has the new limits already."""
 MAX_TEXT: Final = 1_000
 """Characters of a reason text that is kept."""
 
@@ -71,14 +73,10 @@ def raised(operation: Operation, now: Moment, **changes: object) -> Operation:
     # nothing reads the clocks of an end; they stay as they were when it ended
     before = operation if operation.status.is_end else schedule.reanchor(operation, now)
     after = msgspec.structs.replace(before, **changes, version=operation.version + 1)
-    if before.due_boot is not None and _plan(after) == _plan(before):
+    if before.due_boot is not None and not changes.keys() & _PLAN:
         # T9: what was planned stays as it lies on the boot clock; a step of the wall clock since must not move it
         return after
     return msgspec.structs.replace(after, due_boot=schedule.due_boot(after, now))
-
-
-def _plan(op: Operation) -> tuple[object, ...]:
-    return op.status, op.next_poll_at, op.hold_until, op.deadline_at, op.deadline_boot, op.useful_until
 
 
 def request_extension(

@@ -165,8 +165,12 @@ class Actions:
         self.calls.append(("lower", *args))
         return self.store.rows[args[0]]
 
-    async def pause(self, *args: Any) -> None:
-        self.calls.append(("pause", *args))
+    async def pause(self, provider: str, account: str | None, until: Instant, by: str) -> None:
+        self.calls.append(("pause", provider, account, until, by))
+        name = provider if account is None else f"{provider} {account}"
+        self.store.told.append(
+            AuditEvent(at=NOW.wall, event=EventName.PAUSED, next_poll_at=until, caller=by, text=name)
+        )
 
     async def request_extension(self, *args: Any) -> Escalation:
         self.calls.append(("request_extension", *args))
@@ -215,7 +219,7 @@ class FakeCore:
         self.store = Store(self.clock)
         self.actions = Actions(self.store)
         self.config = Config()
-        self.contracts = SimpleNamespace(listing=list, find=self._no_contract)
+        self.contracts = SimpleNamespace(listing=list, names=lambda: ["acme", "lab"], find=self._no_contract)
         self.vault = SimpleNamespace(describe=lambda: "tests.Backend")
         self.backend = Backend()
         self.credential_admin = SimpleNamespace(vault=Vault(Path("/home"), backend=self.backend), meta=MemoryMeta())
@@ -280,6 +284,14 @@ class Outcome:
         return json.loads(self.out)
 
 
+@pytest.fixture(autouse=True)
+def hardened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """How often a command hardened its process; this one, which runs many tests, must stay as it is."""
+    told: list[str] = []
+    monkeypatch.setattr(bridge, "harden", lambda: told.append("hardened"))
+    return told
+
+
 @pytest.fixture
 def core(monkeypatch: pytest.MonkeyPatch) -> FakeCore:
     """Commands that reach for a core get this one."""
@@ -305,3 +317,15 @@ def call(capsys: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
         return Outcome(code, captured.out, captured.err)
 
     return run
+
+
+@pytest.fixture
+def real_home(tmp_path: Path) -> Path:
+    """A home for a real core: instance `lab` of a shipped contract, keys in files; its provider answers nothing."""
+    folder = tmp_path / "home"
+    folder.mkdir(mode=0o700)
+    (folder / "config.toml").write_text(
+        '[providers.lab]\ncontract = "example-jobs"\nbase_url = "http://127.0.0.1:9"\n'
+        '[audit]\nkey_file = "reading.key"\n'
+    )
+    return folder

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,9 +20,11 @@ Call = Callable[..., Outcome]
 
 @pytest.fixture
 def home(tmp_path: Path, core: FakeCore) -> Path:
-    """A home with a core that tells two facts."""
+    """A home with a store, and a core that tells two facts."""
     folder = tmp_path / "home"
     folder.mkdir(mode=0o700)
+    sqlite3.connect(folder / "pollconsole.db").close()  # nothing else opens a store
+    (folder / "pollconsole.db").chmod(0o600)
 
     async def facts() -> dict[str, Any]:
         return {"sqlite": "3.53.0", "odd": {"state": "wrong", "text": "locked", "mend": "unlock it"}}
@@ -39,7 +43,7 @@ def test_facts_of_the_core_judgements_and_heartbeats_are_told(home: Path, core: 
     found = findings(done)
     assert done.code == 1
     assert (found["odd"]["state"], found["odd"]["mend"]) == ("wrong", "unlock it")
-    assert found["keyring"]["text"] == "tests.Backend"
+    assert found["keyring"]["text"] == "tests.Backend; credentials in use: none"
     assert found["sqlite"]["text"] == "3.53.0"
     assert "no core has run" in found["core"]["text"]
     assert "advisory" in found["gate"]["text"]
@@ -84,6 +88,15 @@ def test_files_that_others_can_read_are_named_with_the_command_that_mends_them(h
     assert (found["state"], found["mend"]) == ("wrong", f"chmod 600 {key}")
 
 
+def test_what_opening_mends_is_no_fault(home: Path, call: Call) -> None:
+    home.chmod(0o755)
+    (home / "pollconsole.db").chmod(0o644)
+    found = findings(call("doctor", "--home", str(home), "--json"))
+    assert (found["home"]["state"], found["pollconsole.db"]["state"]) == ("note", "note")
+    assert "sets 0700" in found["home"]["text"]
+    assert "sets 0600" in found["pollconsole.db"]["text"]
+
+
 def test_a_home_that_does_not_exist_is_not_made(tmp_path: Path, call: Call) -> None:
     done = call("doctor", "--home", str(tmp_path / "none"))
     assert "does not exist yet" in done.out
@@ -102,3 +115,64 @@ def test_a_keyring_that_cannot_be_used_is_wrong_and_names_the_way_out(home: Path
     found = look()
     assert found["state"] == "wrong"
     assert found["text"] == "no keyring: start a Secret Service; credentials in use: acme-key"
+    core.vault.describe = lambda: fail_with("; see pollconsole doctor")
+    assert "pollconsole doctor" not in look()["text"]
+
+
+def fail_with(more: str) -> str:
+    raise CredentialUnavailable(f"no keyring: start a Secret Service{more}", "keyring_absent")
+
+
+def tree(folder: Path) -> dict[str, int]:
+    """Every file and folder with its mode."""
+    return {str(path.relative_to(folder)): path.stat().st_mode for path in sorted(folder.rglob("*"))}
+
+
+def test_doctor_makes_and_changes_nothing_in_a_home_without_a_store(tmp_path: Path, call: Call) -> None:
+    (tmp_path / "providers").mkdir()
+    (tmp_path / "providers" / "broken.toml").write_text("x")
+    tmp_path.chmod(0o755)
+    before = tree(tmp_path), tmp_path.stat().st_mode
+    done = call("doctor", "--home", str(tmp_path), "--json")
+    assert (tree(tmp_path), tmp_path.stat().st_mode) == before
+    found = findings(done)
+    assert found["store"]["text"] == f"{tmp_path / 'pollconsole.db'} does not exist yet"
+    assert found["contract broken"]["state"] == "wrong"
+    assert {"keyring", "contracts", "clock"} <= set(found)
+
+
+def test_a_folder_that_can_be_no_home_is_told_without_opening_it(tmp_path: Path, call: Call) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    found = findings(call("doctor", "--home", str(tmp_path / "link"), "--json"))
+    assert (found["home"]["state"], "a symlink" in found["home"]["text"]) == ("wrong", True)
+
+
+def test_traces_of_crashes_are_named_the_newest_ones(home: Path, call: Call) -> None:
+    (home / "crashes").mkdir()
+    for number in range(5):
+        file = home / "crashes" / f"{9 - number}.txt"
+        file.touch()
+        os.utime(file, (number, number))
+    told = call("doctor", "--home", str(home)).out
+    assert [f"/{number}.txt" in told for number in (9, 8, 7, 6, 5)] == [False, False, True, True, True]
+    assert "2 older ones" in told
+
+
+def test_a_real_home_is_told_in_readable_lines(tmp_path: Path, call: Call) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "config.toml").write_text(
+        '[providers.lab]\ncontract = "example-jobs"\nbase_url = "http://127.0.0.1:9"\n[audit]\nkey_file = "reading.key"\n'
+    )
+    assert call("list", "--home", str(home)).code == 0
+    fresh = call("doctor", "--home", str(home))
+    assert "+ public key: none yet: the next" in fresh.out
+    assert call("submit", "--home", str(home), "--provider", "lab", "--job-id", "j").code == 0
+    told = call("doctor", "--home", str(home)).out
+    assert not re.search(r"[{}()\[\]]?'?\w+'?: (True|False|None)|\bTrue\b|\bNone\b|0o\d|boot id|WAL-reset", told)
+    assert re.search(
+        r"^\+ store: \S+/pollconsole\.db, [\d.]+ \w+, mode 0600, schema \d+, [\d.]+ \w+ free", told, re.MULTILINE
+    )
+    assert re.search(r"^\+ public key: \S{20,} \(public: it opens nothing", told, re.MULTILINE)
+    assert re.search(r"^\+ contracts: \d+ contracts and 1 configured provider can be used$", told, re.MULTILINE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import stat
 import sys
 from pathlib import Path
@@ -16,8 +17,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from pollconsole import bridge
-from pollconsole.cli import credential, entry, out
+from pollconsole.cli import credential, entry, errors, out
 from pollconsole.cli.root import COMMANDS, root
+from pollconsole.cli.wait import EXIT, NO_CORE, STILL_WAITING
 from pollcore.facts import CredentialUnavailable, NotFound, Refused, Stale, StoreUnusable
 
 CANARY = "canary-5f2c9e-secret"
@@ -173,14 +175,14 @@ def test_a_crash_is_one_line_with_a_reference_and_a_private_trace(
     assert entry.run(["--home", str(tmp_path), "list", "--json"]) == 1
     captured = capsys.readouterr()
     reference = json.loads(captured.out)["error"]["reference"]
-    (trace,) = tmp_path.iterdir()
-    assert trace.name == f"crash-{reference}.txt"
+    (trace,) = (tmp_path / "crashes").iterdir()
+    assert trace.name == f"{reference}.txt"
     assert stat.S_IMODE(trace.stat().st_mode) == 0o600
     text = trace.read_text()
-    assert "in fail" in text
+    assert " fail\n" in text
     assert "KeyError" in text
     assert captured.err.count("\n") == 1
-    for place in (captured.out, captured.err, text.replace('f"message with {token}', "")):
+    for place in (captured.out, captured.err, text):
         assert CANARY not in place
 
 
@@ -190,6 +192,50 @@ def test_a_crash_without_a_home_to_write_to_is_still_one_line(
     failing(monkeypatch, RuntimeError("x"))
     assert entry.run(["--home", "/dev/null/none", "list"]) == 1
     assert "could not be written" in capsys.readouterr().err
+
+
+def test_a_crash_makes_no_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    failing(monkeypatch, RuntimeError("x"))
+    assert entry.run(["--home", str(tmp_path / "none"), "list"]) == 1
+    assert "could not be written" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_console_hardens_its_process_before_a_screen_is_drawn(
+    hardened: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[str] = []
+    monkeypatch.setattr("pollconsole.cli.screen._needs_a_terminal", lambda *_: None)
+    monkeypatch.setattr("pollconsole.app.run_console", lambda *_: drawn.extend(hardened) or 0)
+    monkeypatch.setattr("pollconsole.app.run_demo", lambda: drawn.extend(hardened) or 0)
+    assert (entry.run([]), entry.run(["demo"])) == (0, 0)
+    assert drawn == ["hardened"] * 3
+
+
+def test_the_help_names_every_exit_code_there_is(capsys: pytest.CaptureFixture[str]) -> None:
+    entry.run(["--help"])
+    whole = capsys.readouterr().out
+    for code in (0, errors.OUR_FAULT, errors.REFUSED, errors.INTERRUPTED, errors.READER_LEFT):
+        assert re.search(rf"^ +{code} +\S", whole, re.MULTILINE), code
+    entry.run(["wait", "--help"])
+    waiting = capsys.readouterr().out
+    for code in {*EXIT.values(), STILL_WAITING, NO_CORE}:
+        assert re.search(rf"^ +{code} +\S", waiting, re.MULTILINE), code
+    assert "10 s for one to start" in waiting
+    assert "does not end it" in " ".join(waiting.split())
+
+
+def test_the_examples_of_lowering_have_reasons_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
+    reasons = set()
+    for name in ("close", "hold", "reject", "deny", "request-extension"):
+        entry.run([name, "--help"])
+        text = capsys.readouterr().out
+        reasons.add(re.search(r"--because '(.+)'", text.partition("Examples:")[2])[1])  # type: ignore[index]
+        assert "--caller TEXT" in text
+    assert len(reasons) == 5
+    assert "provider show NAME" in text
 
 
 def test_variables_that_press_keys_are_named_when_taken_away(no_core: None, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""`run` as a process: signals end it cleanly, its report is the one document, trouble with the store is told once."""
+"""`run` as a process: signals end it cleanly, its report is the one document, what happens to the core is told once."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ LIMIT_S = 60.0
 
 #: The real command over a core whose controller only waits to be stopped.
 PROGRAM = """
-import asyncio, sys
+import asyncio, ctypes, sys
 import msgspec
 from pollconsole import bridge
+from pollcore.adapters.system import SystemClock
 from pollconsole.cli.entry import run
 
 class Report(msgspec.Struct):
@@ -40,7 +41,10 @@ class Controller:
         return Report()
 
 class Core:
+    notices = ["made a key"]
+    clock = SystemClock()
     def controller(self):
+        assert ctypes.CDLL(None).prctl(3, 0, 0, 0, 0) == 0, "the memory of this process can be read"
         return Controller()
 
 def with_core(home, job, *, kind, tell):
@@ -93,12 +97,34 @@ def test_a_signal_ends_the_run_cleanly_with_its_report(number: signal.Signals, t
     assert process.returncode == 0
     assert json.loads(out) == {"run": {"turns": 3}}
     assert number.name.encode() in err
+    assert b": by a signal\n" in err
 
 
-def test_until_idle_and_for_reach_the_core(tmp_path: Path) -> None:
+@pytest.mark.rule("K1")
+@pytest.mark.skipif(sys.platform != "linux", reason="prctl is Linux's")
+def test_until_idle_and_for_reach_a_core_whose_memory_cannot_be_read(tmp_path: Path) -> None:
     process = start("run", "--until-idle", "--for", "10m", "--home", str(tmp_path))
-    out, _ = process.communicate(timeout=LIMIT_S)
+    out, err = process.communicate(timeout=LIMIT_S)
     assert (process.returncode, out) == (0, b"turns 3\n")
+    assert b"core ended after 0 s: no operation waits or is held\n" in err
+
+
+def test_a_run_says_when_it_started_and_what_the_core_noticed_and_is_quiet_otherwise(tmp_path: Path) -> None:
+    process = start("run", "--json", "--home", str(tmp_path))
+    try:
+        seen = read_until(process, b"made a key\n")
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=LIMIT_S)
+    finally:
+        process.kill()
+        process.wait(LIMIT_S)
+    lines = [line for line in (seen + err).decode().splitlines() if line != "READY"]
+    assert [line.partition(" (pid")[0].partition(" after")[0] for line in lines] == [
+        f"core running on {tmp_path}",
+        "made a key",
+        "SIGTERM: ending; requests in flight are still recorded",
+        "core ended",
+    ]
 
 
 @pytest.mark.rule("O6")

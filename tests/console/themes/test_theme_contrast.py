@@ -76,7 +76,9 @@ def test_high_contrast_keeps_seven_to_one_for_every_word() -> None:
     assert low == []
 
 
-@pytest.mark.parametrize(("one", "other", "wanted"), [("#fff", "#000", 21.0), ("#777", "#fff", 4.48), ("#0a0", "#0a0", 1)])
+@pytest.mark.parametrize(
+    ("one", "other", "wanted"), [("#fff", "#000", 21.0), ("#777", "#fff", 4.48), ("#0a0", "#0a0", 1)]
+)
 def test_contrast_is_that_of_wcag(one: str, other: str, wanted: float) -> None:
     assert theme_contrast.ratio(Color.parse(one), Color.parse(other)) == pytest.approx(wanted, abs=0.01)
     assert theme_contrast.ratio(Color.parse(other), Color.parse(one)) == pytest.approx(wanted, abs=0.01)

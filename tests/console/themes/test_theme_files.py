@@ -1,4 +1,4 @@
-"""Themes of the user's own: read, refused by file, line and key, remembered; whatever lies in the folder harms nothing."""
+"""Themes of the user's own: read, refused by file, line and key, remembered; no file harms anything."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import json
 import os
 import re
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -19,7 +21,7 @@ from pollcore.facts import Refused
 
 DARK = themes.folder().joinpath("dark.toml").read_text("utf-8")
 BASES = {each.name: each for each in themes.shipped()}
-SMALL = 'extends = "dark"\nabout = "mine"\n\n[roles]\nattention = "#ff00ff"\n'
+SMALL = 'extends = "dark"\nabout = "mine"\n\n[roles]\nattention = "#ff88ff"\n'
 
 
 @pytest.fixture
@@ -58,7 +60,7 @@ def test_a_theme_of_the_users_own_takes_what_it_does_not_say_from_the_one_that_i
     mine = loaded[-1]
     assert said == []
     assert (mine.name, mine.about) == ("mine", "mine")
-    assert mine.roles["attention"].colour == Color.parse("#ff00ff")
+    assert mine.roles["attention"].colour == Color.parse("#ff88ff")
     assert mine.roles["text"].colour == BASES["dark"].roles["text"].colour
     assert mine.theme.name != BASES["dark"].theme.name
 
@@ -75,25 +77,25 @@ def test_a_whole_file_of_ones_own_wins_over_the_shipped_theme_of_that_name(home:
 def test_a_file_that_was_edited_gets_another_name_for_textual_which_never_reads_one_twice(home: Path) -> None:
     put(home, "mine.toml", SMALL)
     first = theme_files.available(home)[0][-1].theme.name
-    put(home, "mine.toml", SMALL.replace("#ff00ff", "#ff88ff"))
+    put(home, "mine.toml", SMALL.replace("#ff88ff", "#ff99ff"))
     assert theme_files.available(home)[0][-1].theme.name != first
 
 
 @pytest.mark.parametrize(
     ("text", "line", "key"),
     [
-        (SMALL.replace("#ff00ff", "#nope"), 5, "roles.attention"),
-        (SMALL.replace('"#ff00ff"', "7"), 5, "roles.attention"),
-        (SMALL.replace("#ff00ff", "auto"), 5, "roles.attention"),
-        (SMALL.replace("#ff00ff", "#ff00ff80"), 5, "roles.attention"),
-        (SMALL.replace("#ff00ff", "transparent"), 5, "roles.attention"),
-        (SMALL.replace("#ff00ff", ""), 5, "roles.attention"),
-        (SMALL.replace("#ff00ff", "#ff00ff on"), 5, "roles.attention"),
-        (SMALL.replace("#ff00ff", "#ff00ff on #000 on #111"), 5, "roles.attention"),
-        (SMALL.replace("#ff00ff", "#ff00ff blink"), 5, "roles.attention"),
-        (SMALL.replace("#ff00ff", "ansi_red"), 5, "roles.attention"),
-        (SMALL.replace("#ff00ff", "#ff00ff dim"), 5, "roles.attention"),
-        (SMALL.replace("#ff00ff", "$primary"), 5, "roles.attention"),
+        (SMALL.replace("#ff88ff", "#nope"), 5, "roles.attention"),
+        (SMALL.replace('"#ff88ff"', "7"), 5, "roles.attention"),
+        (SMALL.replace("#ff88ff", "auto"), 5, "roles.attention"),
+        (SMALL.replace("#ff88ff", "#ff88ff80"), 5, "roles.attention"),
+        (SMALL.replace("#ff88ff", "transparent"), 5, "roles.attention"),
+        (SMALL.replace("#ff88ff", ""), 5, "roles.attention"),
+        (SMALL.replace("#ff88ff", "#ff88ff on"), 5, "roles.attention"),
+        (SMALL.replace("#ff88ff", "#ff88ff on #000 on #111"), 5, "roles.attention"),
+        (SMALL.replace("#ff88ff", "#ff88ff blink"), 5, "roles.attention"),
+        (SMALL.replace("#ff88ff", "ansi_red"), 5, "roles.attention"),
+        (SMALL.replace("#ff88ff", "#ff88ff dim"), 5, "roles.attention"),
+        (SMALL.replace("#ff88ff", "$primary"), 5, "roles.attention"),
         (SMALL.replace("attention", "atention"), 5, "roles.atention"),
         (SMALL + "[colours]\nprimary = '#123456 bold'\n", 7, "colours.primary"),
         (SMALL + "[colours]\nprimary = 'rgb(1,2,3)'\n", 7, "colours.primary"),
@@ -104,7 +106,7 @@ def test_a_file_that_was_edited_gets_another_name_for_textual_which_never_reads_
         (SMALL.replace('about = "mine"', 'dark = "yes"'), 2, "dark"),
         (SMALL.replace('about = "mine"', "terminal = 1"), 2, "terminal"),
         (SMALL.replace('about = "mine"', "script = 1"), 2, "script"),
-        (SMALL.replace('[roles]\nattention = "#ff00ff"', "roles = 3"), 4, "roles"),
+        (SMALL.replace('[roles]\nattention = "#ff88ff"', "roles = 3"), 4, "roles"),
     ],
 )
 def test_a_bad_field_is_named_by_file_line_and_key_with_a_way_out_and_the_theme_left_out(
@@ -121,13 +123,14 @@ def test_a_bad_field_is_named_by_file_line_and_key_with_a_way_out_and_the_theme_
     ("data", "said"),
     [
         (b"[roles", "themes/mine.toml: Expected"),
-        (b"x = " + b"[" * 20_000, "themes/mine.toml: "),
+        (b"x = " + b"[" * 20_000, "themes/mine.toml: nested too deep"),
         (b"x = " + b"1" * 6_000, "themes/mine.toml: "),
         (b"dark = true\n# \xff\xfe", "themes/mine.toml:2: not UTF-8"),
         (b"#" * (theme_files.MAX_BYTES + 1), "over 64 KiB"),
         (b"", "dark: must be true or false"),
         (b'about = "\x1b]52;c;eA==\x07"', "themes/mine.toml: "),
     ],
+    ids=["half", "deep", "long number", "not UTF-8", "large", "empty", "escape"],
 )
 def test_a_file_that_is_no_theme_at_all_is_named_and_left_out(home: Path, data: bytes, said: str) -> None:
     put(home, "mine.toml", data)
@@ -161,7 +164,7 @@ def test_more_files_than_the_limit_are_not_read_and_that_is_said(home: Path) -> 
 
 
 def test_a_theme_that_is_hard_to_read_is_taken_and_its_worst_pair_named(home: Path) -> None:
-    put(home, "mine.toml", SMALL.replace("#ff00ff", "#5a4a20"))
+    put(home, "mine.toml", SMALL.replace("#ff88ff", "#5a4a20"))
     loaded, said = theme_files.available(home)
     assert loaded[-1].name == "mine"
     assert "attention on attention has a contrast of 1.5" in said[0]
@@ -173,10 +176,12 @@ def test_whatever_stands_for_a_colour_is_taken_or_refused_and_never_anything_els
     try:
         loaded = themes.read("mine", source, bases=BASES)
     except Refused as refused:
-        assert "mine.toml" in str(refused)
+        said = str(refused)
     else:
-        style = loaded.palette.roles["text"]
-        assert style.color is not None
+        said = f"mine.toml {loaded.palette.roles['text'].color!r}"
+        assert loaded.palette.roles["text"].color is not None
+    assert said.startswith("mine.toml")
+    assert said.isprintable()
 
 
 @given(st.binary(max_size=200))
@@ -194,19 +199,35 @@ def test_any_bytes_leave_the_shipped_themes_alone(tmp_path_factory: pytest.TempP
     ("environ", "wanted"),
     [
         ({"TERM": "xterm-256color", "COLORTERM": "truecolor"}, Colours.FULL),
-        ({"TERM": "xterm-256color"}, Colours.FULL),
         ({"TERM": "xterm", "COLORTERM": "24bit"}, Colours.FULL),
-        ({"TERM": "linux"}, Colours.SIXTEEN),
-        ({"TERM": "vt100"}, Colours.NONE),
         ({"TERM": "xterm-256color", "COLORTERM": "truecolor", "NO_COLOR": "1"}, Colours.NONE),
-        ({"TERM": "xterm-256color", "NO_COLOR": ""}, Colours.FULL),
-        ({"TERM": "no-such-terminal-256color"}, Colours.FULL),
-        ({"TERM": "no-such-terminal"}, Colours.SIXTEEN),
+        ({"COLORTERM": "truecolor", "NO_COLOR": ""}, Colours.FULL),
         ({}, Colours.FULL),
     ],
 )
 def test_colours_are_what_the_terminal_has_and_its_operator_wants(environ: dict[str, str], wanted: Colours) -> None:
     assert theme_choice.colours_of(environ) is wanted
+
+
+@pytest.mark.parametrize(
+    ("term", "wanted"),
+    [
+        ("xterm-256color", Colours.FULL),
+        ("linux", Colours.SIXTEEN),
+        ("xterm", Colours.SIXTEEN),
+        ("vt100", Colours.NONE),
+        ("no-such-terminal-256color", Colours.FULL),
+        ("no-such-terminal", Colours.SIXTEEN),
+    ],
+)
+def test_terminfo_says_how_many_colours_a_terminal_has(term: str, wanted: Colours) -> None:
+    """A process each: curses keeps the first terminal that it is told of."""
+    code = f"from pollconsole.theme_choice import colours_of; print(colours_of({{'TERM': {term!r}}}).value)"
+    path = os.pathsep.join(sys.path)
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env={**os.environ, "PYTHONPATH": path}
+    )
+    assert ran.stdout.strip() == wanted.value, ran.stderr
 
 
 def test_every_kind_of_terminal_has_a_shipped_theme() -> None:
@@ -224,7 +245,9 @@ def test_a_choice_is_remembered_beside_what_the_file_holds_already_and_for_its_o
     assert [path.name for path in tmp_path.iterdir()] == ["ui.json"]
 
 
-@pytest.mark.parametrize("data", [b"", b"[]", b"{", b'{"theme": 7}', b"\xff", b"[" * 60_000, b" " * 70_000, b'{"x": 1}'])
+@pytest.mark.parametrize(
+    "data", [b"", b"[]", b"{", b'{"theme": 7}', b"\xff", b"[" * 60_000, b" " * 70_000, b'{"x": 1}']
+)
 def test_a_file_that_says_nothing_is_as_good_as_none(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "ui.json").write_bytes(data)
     assert theme_choice.remembered(tmp_path) is None

@@ -16,7 +16,7 @@ from pollcore.adapters.store.look import Outcome
 from pollcore.adapters.store.reads import MAX_ROWS, Reads
 from pollcore.adapters.store.turns import SqliteTurns
 from pollcore.facts import ActionRecord, AuditEvent, Escalation, Instant, Intent, Moment, Operation, Snapshot
-from pollcore.ports import AuditLink, Denial, Filter, Pause, Stored, Turn, Worker, Write
+from pollcore.ports import AuditLink, AuditTip, Denial, Filter, MakeExtension, Pause, Stored, Turn, Worker, Write
 
 T = TypeVar("T")
 FEED_S: Final = 0.25
@@ -81,6 +81,10 @@ class StoreFace:
     async def record(self, now: Moment, events: Sequence[AuditEvent]) -> None:
         """Events that change no record."""
         await self._write(lambda s: s.record(now, events))
+
+    async def extend_audit(self, now: Moment, make: MakeExtension) -> AuditTip | None:
+        """Add links that no event stands behind; *make* runs on the writer's thread. Returns the tip after it."""
+        return await self._write(lambda s: s.extend_audit(now, make))
 
     async def put_document(
         self, now: Moment, kind: str, name: str, value: bytes | None, events: Sequence[AuditEvent] = ()
@@ -163,6 +167,14 @@ class StoreFace:
     async def audit_links(self, after: int = 0, limit: int = 10_000) -> Sequence[AuditLink]:
         """Links of the audit chain, in order."""
         return await self._read(lambda r: r.audit_links(after, limit))
+
+    async def audit_tip(self) -> AuditTip | None:
+        """The last link of the audit chain."""
+        return await self._read(lambda r: r.audit_tip())
+
+    async def audit_notes(self, after: int = 0, limit: int = 10_000) -> Sequence[tuple[int, str]]:
+        """Signed checkpoints, by the number of their link."""
+        return await self._read(lambda r: r.audit_notes(after, limit))
 
     async def documents(self, kind: str) -> Mapping[str, bytes]:
         """Small records of another adapter, by name."""

@@ -13,6 +13,7 @@ import msgspec
 
 from pollcore.adapters.store import event_rows, rows, shared
 from pollcore.adapters.store.memory import Known
+from pollcore.adapters.store.transaction import AUDIT_NOTE, audit_tip
 from pollcore.facts import (
     ActionKind,
     ActionOutcome,
@@ -26,7 +27,7 @@ from pollcore.facts import (
     Snapshot,
     StopReason,
 )
-from pollcore.ports import AuditLink, Denial, Filter, Sealer, Stored, Worker
+from pollcore.ports import AuditLink, AuditTip, Denial, Filter, Sealer, Stored, Worker
 
 MAX_ROWS: Final = 100_000
 """No list is longer, whatever is asked for."""
@@ -232,6 +233,18 @@ class Reads:
         ).fetchall()
         return tuple(AuditLink(*row) for row in found)
 
+    def audit_tip(self) -> AuditTip | None:
+        """The last link of the chain."""
+        return audit_tip(self.conn)
+
+    def audit_notes(self, after: int = 0, limit: int = 10_000) -> tuple[tuple[int, str], ...]:
+        """Signed checkpoints, by the number of their link; what is no text is shown as far as it is."""
+        found = self.conn.execute(
+            "SELECT name, value FROM document WHERE kind=? AND name>? ORDER BY name LIMIT ?",
+            (AUDIT_NOTE, f"{after:020d}", max(0, min(limit, MAX_ROWS))),
+        ).fetchall()
+        return tuple((_number(name), bytes(value).decode("utf-8", "replace")) for name, value in found)
+
     def document(self, kind: str, name: str) -> bytes | None:
         """One small record of another adapter."""
         found = self.conn.execute("SELECT value FROM document WHERE kind=? AND name=?", (kind, name)).fetchone()
@@ -242,6 +255,11 @@ class Reads:
         return dict(
             self.conn.execute("SELECT name, value FROM document WHERE kind=? ORDER BY name", (kind,)).fetchall()
         )
+
+
+def _number(name: str) -> int:
+    """Of a checkpoint's document; 0: no name of ours."""
+    return int(name) if len(name) == 20 and name.isascii() and name.isdecimal() else 0
 
 
 def question_record(row: tuple[Any, ...]) -> Escalation:

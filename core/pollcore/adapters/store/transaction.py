@@ -8,7 +8,7 @@ Source: spec O6, A3; reliability sections 4 (deferred BEGIN, commit) and 12 (com
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
@@ -17,13 +17,17 @@ from pollcore.adapters.store import event_rows
 from pollcore.adapters.store.errors import FULL, DatabaseTrouble, unusable
 from pollcore.adapters.store.library import sqlite3
 from pollcore.facts import AuditEvent, Moment, PollconsoleError, StoreUnusable
-from pollcore.ports import AuditLink, AuditLog, AuditTip
+from pollcore.ports import AuditExtension, AuditLink, AuditLog, AuditTip
 
 T = TypeVar("T")
 KEPT_TOUCHES: Final = 1 << 17
 PRUNE_EVERY: Final = 1 << 14
 """How many change numbers are listed for readers that ask "what since?"; older questions are answered by a scan."""
 MAX_MARKS: Final = 200
+AUDIT_LOG: Final = ("audit", "log")
+"""The document that keeps the audit's public keys."""
+AUDIT_NOTE: Final = "audit_note"
+"""Documents that keep signed checkpoints, named by the number of their link in 20 digits."""
 
 
 class Chained(Protocol):
@@ -101,8 +105,16 @@ class Transaction:
         self.conn.execute("UPDATE meta SET change=?, intents=?, boot=?", (self.change, self.intents, self.boot))
 
     def _tip(self) -> AuditTip | None:
-        found = self.conn.execute("SELECT seq, hash FROM audit ORDER BY seq DESC LIMIT 1").fetchone()
-        return None if found is None else AuditTip(*found)
+        return audit_tip(self.conn)
+
+    def extend(self, made: AuditExtension) -> None:
+        """Add links that no event stands behind."""
+        self._link(made.links)
+        keep = "INSERT OR REPLACE INTO document(kind, name, value) VALUES(?,?,?)"
+        if made.log is not None:
+            self.conn.execute(keep, (*AUDIT_LOG, made.log))
+        self._keep_notes(made.notes)
+        self.wrote = self.wrote or bool(made.links or made.log or made.notes)
 
     def _links(self, audit: AuditLog) -> Sequence[AuditLink]:
         tip = self._tip()
@@ -120,6 +132,24 @@ class Transaction:
         self.conn.executemany(
             "INSERT INTO audit(seq, blob, hash) VALUES(?,?,?)", [(k.seq, k.blob, k.hash) for k in links]
         )
+        if links and any(k.note for k in links):
+            self._keep_notes({k.seq: k.note for k in links if k.note})
+
+    def _keep_notes(self, notes: Mapping[int, str]) -> None:
+        # the first checkpoint over a link stays: a second one, of another process, says the same
+        self.conn.executemany(
+            "INSERT OR IGNORE INTO document(kind, name, value) VALUES(?,?,?)",
+            [(AUDIT_NOTE, f"{seq:020d}", note.encode()) for seq, note in notes.items()],
+        )
+
+
+def audit_tip(conn: Any) -> AuditTip | None:
+    """The last link, and what is kept of the log's keys."""
+    found = conn.execute(
+        "SELECT seq, hash, (SELECT value FROM document WHERE kind=? AND name=?) FROM audit ORDER BY seq DESC LIMIT 1",
+        AUDIT_LOG,
+    ).fetchone()
+    return None if found is None else AuditTip(*found)
 
 
 class Writer:

@@ -18,7 +18,7 @@ from pollcore.adapters.store.errors import MIN_FREE_BYTES, unusable
 from pollcore.adapters.store.library import sqlite3
 from pollcore.adapters.store.look import Outcome, look
 from pollcore.adapters.store.reads import Reads
-from pollcore.adapters.store.transaction import Prev, Transaction, Writer
+from pollcore.adapters.store.transaction import Prev, Transaction, Writer, audit_tip
 from pollcore.adapters.store.writes import Batch, ids
 from pollcore.facts import (
     AuditEvent,
@@ -29,7 +29,7 @@ from pollcore.facts import (
     Stale,
     StoreUnusable,
 )
-from pollcore.ports import AuditLog, Claimed, Pause, Sealer, Turn, Write
+from pollcore.ports import AuditLog, AuditTip, Claimed, MakeExtension, Pause, Sealer, Turn, Write
 
 
 class SqliteTurns:
@@ -270,6 +270,16 @@ class SqliteTurns:
     def record(self, now: Moment, events: Sequence[AuditEvent]) -> None:
         """Events that change no record (a refused grant, a revealed result, a clock step)."""
         self.writer.run(now, "recording events", lambda tx: self._events(tx, events))
+
+    def extend_audit(self, now: Moment, make: MakeExtension) -> AuditTip | None:
+        """Add what *make* makes of the tip, in a transaction of its own; returns the tip after it."""
+
+        def work(tx: Transaction) -> AuditTip | None:
+            (recorded,) = self.conn.execute("SELECT coalesce(max(seq), 0) FROM event").fetchone()
+            tx.extend(make(audit_tip(self.conn), recorded))
+            return audit_tip(self.conn)
+
+        return self.writer.run(now, "extending the audit", work)
 
     def put_document(
         self, now: Moment, kind: str, name: str, value: bytes | None, events: Sequence[AuditEvent] = ()

@@ -1,0 +1,151 @@
+"""What `doctor` asks: of an open core, or of a home whose store does not exist yet.
+
+Job: facts -> `{"state", "text", "mend"}`, one readable line each. Must not know: output. Nothing is made here: without
+a store, settings, keyring and contracts are looked at alone.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pollconsole import words
+from pollconsole.bridge.contracts import providers
+from pollconsole.bridge.door import config, home_path
+from pollconsole.bridge.keys import credentials
+from pollcore.facts import PollconsoleError, StoreUnusable, iso
+
+if TYPE_CHECKING:
+    from pollcore.assembly import Core
+
+Facts = dict[str, Any]
+
+
+def store_path(home: Path | None) -> Path:
+    """Where the store is, whether it exists or not."""
+    from pollcore.adapters.places import find
+
+    return find(None if home is None else str(home)).database
+
+
+def home_faults(home: Path | None) -> list[str]:
+    """Why the folder cannot be a home; empty: it can, or it does not exist yet. Makes and changes nothing."""
+    from pollcore.adapters.places import refuse_network
+
+    folder = home_path(home)
+    try:
+        found = folder.lstat()
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        return [f"{folder}: cannot be looked at ({error.strerror})"]
+    if not stat.S_ISDIR(found.st_mode):
+        return [f"{folder}: a symlink or no folder: name the real folder with --home"]
+    faults = []
+    if found.st_uid != os.getuid():
+        faults.append(f"{folder}: it belongs to another user: name a folder of your own with --home")
+    try:
+        refuse_network(folder)
+    except StoreUnusable as error:
+        faults.append(str(error).removeprefix("home "))
+    return faults
+
+
+async def doctor_facts(core: Core) -> Facts:
+    """What an open core can tell `doctor`; each `{"state", "text", "mend"}` is judged already."""
+    facts = dict(await core.facts())
+    facts.pop("boot_id", None)
+    health = facts.pop("store", None)
+    if isinstance(health, dict):
+        facts = _store(health) | facts
+    if "public_key" in facts:
+        facts["public_key"] = _public_key(facts["public_key"])
+    return facts | await _machine(core, {info["name"] for info in await credentials(core)})
+
+
+async def facts_without_a_store(home: Path | None) -> Facts:
+    """The same without opening anything: what settings, keyring and contracts tell. Raises Refused: the settings."""
+    from pollcore.assembly import open_core
+
+    core = open_core(home)
+    core.config = config(home)
+    return await _machine(core, ())
+
+
+async def _machine(core: Core, named: Iterable[str]) -> Facts:
+    """Keyring, contracts and clock; none of them needs the store. *named*: credentials that are stored."""
+    import asyncio
+
+    facts: Facts = {}
+    needed = sorted({*named, *(one.credential for one in core.config.providers.values() if one.credential)})
+    in_use = f"credentials in use: {', '.join(needed) or 'none'}"
+    try:
+        backend = await asyncio.to_thread(core.vault.describe)
+        facts["keyring"] = {"state": "ok", "text": f"{backend}; {in_use}"}
+    except PollconsoleError as error:
+        text = str(error).replace("; see pollconsole doctor", "")
+        mend = "" if needed else "needed only for providers that want a credential; the audit's keys lie in files here"
+        facts["keyring"] = {"state": "wrong" if needed else "note", "text": f"{text}; {in_use}", "mend": mend}
+    facts |= _contracts(core)
+    facts["clock"] = {"state": "ok", "text": f"{iso(core.clock.now().wall)} by this machine's clock"}
+    return facts
+
+
+def _contracts(core: Core) -> Facts:
+    views = providers(core)
+    usable = [view for view in views if not view["error"]]
+    configured = sum(view["source"] == "config.toml" for view in usable)
+    text = f"{_count(len(usable) - configured, 'contract')} and {_count(configured, 'configured provider')} can be used"
+    facts: Facts = {"contracts": {"state": "ok", "text": text}}
+    for view in views:
+        if view["error"]:
+            facts[f"contract {view['name']}"] = {"state": "wrong", "text": view["error"]}
+        elif view["shadows"]:
+            facts[f"contract {view['name']}"] = {
+                "state": "note",
+                "text": f"{view['source']} is used, not the shipped one",
+            }
+    return facts
+
+
+def _count(number: int, name: str) -> str:
+    return f"{number} {name}" if number == 1 else f"{number} {name}s"
+
+
+def _public_key(text: str | None) -> Facts:
+    if text is None:
+        return {"state": "ok", "text": "none yet: the next 'pollconsole', 'run' or 'submit' makes the home's key pair"}
+    return {"state": "ok", "text": f"{text} (public: it opens nothing; keep a copy elsewhere)"}
+
+
+def _store(health: Mapping[str, Any]) -> Facts:
+    """The store's file, its SQLite, and what is doubtful about the folder; a line each."""
+    mode, free = str(health.get("file_mode") or "0"), health.get("free_bytes")
+    path = str(health.get("path"))
+    room = f", {words.size(free)} free on its disk" if isinstance(free, int) else ""
+    text = (
+        f"{path}, {words.size(int(health.get('file_bytes') or 0))}, mode {int(mode, 8):04o}, "
+        f"schema {health.get('schema')}{room}"
+    )
+    facts: Facts = {"store": {"state": "ok", "text": text}, "sqlite": _sqlite(health)}
+    doubtful = [line for line in health.get("warnings", ()) if "WAL-reset" not in line]
+    for number, line in enumerate(doubtful, 1):
+        facts[f"store {number}"] = {"state": "note", "text": line}
+    return facts
+
+
+def _sqlite(health: Mapping[str, Any]) -> Facts:
+    text = (
+        f"SQLite {health.get('sqlite_version')} ({health.get('library')}), journal mode {health.get('journal_mode')}, "
+        f"synchronous {health.get('synchronous')}"
+    )
+    if health.get("wal_reset_bug"):
+        return {
+            "state": "note",
+            "text": f"{text}; it can damage a WAL that two processes write: the slower rollback journal is used",
+            "mend": "use a Python whose SQLite is 3.51.3 or newer, or install pysqlite3",
+        }
+    return {"state": "ok", "text": text}

@@ -1,0 +1,188 @@
+"""What people and programs are told: warnings, cards, stories, units and names, each once and in words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.console.cli.conftest import NOW, FakeCore, Outcome, make_operation, make_question
+
+from pollconsole.cli import present
+from pollcore.decide.remarks import remarks
+from pollcore.facts import AuditEvent, EventName, Fault, HttpFact, Instant, Observation, Status, Verdict
+from pollcore.story import line, story
+
+Call = Callable[..., Outcome]
+
+
+# --- submit -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("B2")
+def test_a_second_submission_says_that_nothing_is_sent_until_it_is_granted(real_home: Path, call: Call) -> None:
+    submit = ("submit", "--home", str(real_home), "--provider", "lab", "--job-id", "j")
+    first = call(*submit, "--json").json
+    assert first["warnings"] == []
+    call("close", "--home", str(real_home), first["operation_id"], "--because", "x")
+    done = call(*submit, "--id", "op-again", "--json")
+    assert (done.code, done.json["stop_detail"]) == (0, "second_submission")
+    (warning,) = done.json["warnings"]
+    assert "nothing is sent for it until an operator grants it" in warning
+    assert f"warning: {warning}" in done.err
+    again = call(*submit, "--id", "op-again")
+    assert f"warning: {warning}" in again.err
+    assert "existed already" in again.err
+
+
+@pytest.mark.rule("B1")
+def test_the_numbers_of_an_excess_carry_their_unit(real_home: Path, call: Call) -> None:
+    submit = ("submit", "--home", str(real_home), "--provider", "lab", "--job-id", "j", "--json")
+    late = call(*submit, "--deadline", "9h").json["error"]
+    assert (late["limit"], late["asked_ms"], late["allowed_ms"]) == ("deadline", 32_400_000, 28_800_000)
+    absurd = call(*submit, "--deadline", "400d").json["error"]
+    assert absurd["asked_ms"] == 400 * 86_400_000
+    many = call(*submit, "--max-requests", "201").json["error"]
+    assert (many["asked"], many["allowed"]) == (201, 200)
+    for error in (late, absurd):
+        assert not {"asked", "allowed"} & set(error)
+
+
+# --- show -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("E3")
+def test_an_open_question_is_shown_by_the_lines_of_its_card(core: FakeCore, call: Call) -> None:
+    core.store.rows["op-1"] = make_operation(status=Status.ESCALATED, last_known_state="running")
+    core.store.asked = [make_question()]
+    shown = call("show", "op-1").out
+    assert "\nExternal job needs a decision\n[1] extend\n" in shown
+    assert shown.count("Last state:") == 1
+    for dumped in ("leads to:", "transport failures:", "grants:", "contract digest:", "Escalation:"):
+        assert dumped not in shown
+
+
+def test_lines_of_a_card_that_are_told_already_are_left_out_and_choices_never() -> None:
+    view = {"operation_id": "op-1", "provider": "acme", "status": "escalated", "account": "a"}
+    card = ["Title", "Operation: op-1", "Explanation: why", "Provider and account: acme", "[1] Status: x", "Status: y"]
+    text = present.operation(view, card)
+    assert text.endswith("\n\nTitle\nExplanation: why\n[1] Status: x\nStatus: y")
+
+
+@pytest.mark.rule("B5")
+def test_spans_are_words_for_people_and_named_milliseconds_for_programs(real_home: Path, call: Call) -> None:
+    text = call("provider", "show", "lab", "--home", str(real_home)).out
+    assert re.search(r"^retention: 1 d$", text, re.MULTILINE)
+    assert "\n  deadline: 40 min\n" in text
+    found = call("provider", "show", "lab", "--home", str(real_home), "--json").json
+    assert (found["limits_default"]["deadline_ms"], found["retention_ms"]) == (2_400_000, 86_400_000)
+
+
+# --- wait -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("E7")
+def test_a_wait_that_times_out_tells_of_an_open_question(core: FakeCore, call: Call) -> None:
+    core.store.beat()
+    core.store.rows["op-1"] = make_operation()
+    assert "question" not in call("wait", "op-1", "--timeout", "1s").err
+    core.store.asked = [make_question()]
+    done = call("wait", "op-1", "--timeout", "1s")
+    assert done.code == 13
+    assert "a question is open (request_budget_exhausted); the wait goes on" in done.err
+
+
+# --- result, callers --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("K4")
+def test_a_result_says_whether_it_is_masked(core: FakeCore, call: Call) -> None:
+    core.store.rows["op-1"] = make_operation()
+    assert call("result", "op-1", "--json").json["masked"] is True
+    assert call("result", "op-1", "--reveal", "--json").json["masked"] is False
+
+
+@pytest.mark.rule("G6", "A1")
+@pytest.mark.parametrize(
+    "argv",
+    [
+        *((kind, "op-1", "--because", "x") for kind in ("close", "hold", "reject", "deny")),
+        ("request-extension", "op-1", "--minutes", "15", "--checks", "4", "--because", "x"),
+        ("pause", "--provider", "acme", "--until", "1h"),
+        ("result", "op-1", "--reveal"),
+        ("fetch", "op-1", "--to", "TARGET"),
+    ],
+    ids=lambda argv: argv[0],
+)
+def test_a_caller_is_recorded_after_the_os_user_and_never_instead(
+    argv: tuple[str, ...], core: FakeCore, call: Call, tmp_path: Path
+) -> None:
+    core.store.rows["op-1"] = make_operation()
+    words = [str(tmp_path / "r") if word == "TARGET" else word for word in argv]
+    assert call(*words, "--caller", "root@other (pts/9)").code == 0
+    assert call(*words).code == 0 or argv[0] == "pause"
+    by = core.actions.calls[0][-1]
+    assert by == "ann@desk (pts/1), caller root@other (pts/9)"
+
+
+@pytest.mark.rule("G6")
+def test_the_record_of_a_real_store_names_both(real_home: Path, call: Call) -> None:
+    home = ("--home", str(real_home))
+    call("submit", *home, "--provider", "lab", "--job-id", "j", "--id", "op-1")
+    ask = ("request-extension", "op-1", *home, "--minutes", "15", "--checks", "4", "--because", "x", "--caller", "bot")
+    assert call(*ask).code == 0
+    assert call("show", "op-1", *home, "--json").json["escalation"]["asked_by"].endswith(", caller bot")
+    call("reject", "op-1", *home, "--because", "y", "--caller", "bot 2")
+    (event,) = [
+        e for e in call("audit", "show", "op-1", *home, "--json").json["events"] if e["event"] == "rejected"
+    ]  # fmt: skip
+    assert re.fullmatch(r"\S+@.+, caller bot 2", event["operator"])
+
+
+# --- the story --------------------------------------------------------------------------------------------------------
+
+
+def event(name: EventName, **fields: object) -> AuditEvent:
+    return AuditEvent(at=NOW.wall, event=name, operation_id="op-1", **fields)  # type: ignore[arg-type]
+
+
+@pytest.mark.rule("A2")
+def test_both_stories_leave_out_what_was_about_to_be_sent_and_json_keeps_it(core: FakeCore, call: Call) -> None:
+    core.store.rows["op-1"] = make_operation()
+    core.store.told = [event(EventName.SENT, requests_used=1), event(EventName.POLLED, state="running")]
+    assert call("audit", "show", "op-1").out == "10:00:00 polled, state running\n"
+    assert call("audit", "show").out == "10:00:00 op-1 polled, state running\n"
+    for argv in (["op-1"], []):
+        told = call("audit", "show", *argv, "--json").json["events"]
+        assert [one["event"] for one in told] == ["sent", "polled"]
+
+
+@pytest.mark.rule("A2")
+def test_an_event_of_no_operation_is_named_so_in_the_story_of_all() -> None:
+    paused = AuditEvent(at=NOW.wall, event=EventName.PAUSED, text="acme")
+    assert list(story([paused], named=True)) == ["10:00:00 - paused acme"]
+
+
+@pytest.mark.rule("A2")
+def test_a_success_is_told_once_where_the_provider_has_the_same_word_for_it() -> None:
+    polled = event(EventName.POLLED, decision="succeed", state="succeeded", detail="partial")
+    assert line(polled) == "10:00:00 polled, state succeeded, partial"
+    polled = event(EventName.POLLED, decision="succeed", state="complete")
+    assert line(polled) == "10:00:00 polled, state complete, succeeded"
+    stopped = event(EventName.POLLED, decision="stop", state="succeeded", reason="integration_failure")
+    assert line(stopped) == "10:00:00 polled, state succeeded, integration failure, ended"
+
+
+@pytest.mark.rule("A2")
+def test_a_remark_within_another_is_told_once() -> None:
+    polled = event(EventName.POLLED, state="x", text="never seen", notes=("never seen", "a 403, never seen", "late"))
+    assert line(polled) == "10:00:00 polled, state x (a 403, never seen; late)"
+
+
+@pytest.mark.rule("H3")
+@pytest.mark.parametrize("notes", [(), ("submit was accepted, the job was never seen with this credential",)])
+def test_a_refused_credential_of_an_unseen_job_has_one_remark_on_it(notes: tuple[str, ...]) -> None:
+    http = HttpFact(403, Instant(NOW.wall), Instant(NOW.wall), None)
+    seen: Observation | Fault = Observation(verdict=Verdict.DENIED, http=http, notes=notes)
+    assert sum("submit was accepted" in one for one in remarks(make_operation(), seen, NOW, ())) == 1
