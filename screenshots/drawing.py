@@ -44,7 +44,7 @@ _SVG: Final = """\
 {styles}
 </style>
 <rect width="WIDE" height="HIGH" fill="PAPER"/>
-<g transform="translate(MARGIN, MARGIN)" shape-rendering="crispEdges">
+<g transform="translate(MARGIN, MARGIN)">
 {backgrounds}
 <g class="{unique_id}-matrix">
 {matrix}
@@ -86,7 +86,6 @@ def _smaller(svg: str, paper: str) -> str:
     for unseen in (
         rf'<rect fill="{paper}"[^>]*shape-rendering[^>]*/>',
         r' clip-path="url\([^)]*\)"',
-        r' shape-rendering="crispEdges"',
         r"<text [^>]*>\s*</text>",
     ):
         svg = re.sub(unseen, "", svg)

@@ -25,7 +25,8 @@ from pollcore.facts import StopReason
 
 EARLY_S: Final = 46.0
 LATE_S: Final = 170.0
-"""Demo times at which pictures are taken: when some things have gone wrong, and when most have."""
+LAST_S: Final = 420.0
+"""Demo times at which pictures are taken: when some things have gone wrong, when most have, when stories are long."""
 LIMIT_S: Final = 120.0
 """Real time that any one thing may take."""
 SMALL: Final = (80, 24)
@@ -99,7 +100,11 @@ async def themes(studio: Studio) -> None:
 
 
 async def detail(studio: Studio) -> None:
-    studio.app.opens("detail", asked_about(studio.app))
+    """What was asked about most and waits for a person."""
+    board = studio.app.state.board
+    asked = [each for each in board.operations.values() if board.asked(each)]
+    chosen = max(asked, key=lambda each: (each.status_requests_used + each.transport_failures_used, each.operation_id))
+    studio.app.opens("detail", chosen.operation_id)
 
 
 async def card(studio: Studio) -> None:
@@ -174,7 +179,7 @@ SCREENS: Final[tuple[tuple[str, Scene, float], ...]] = (
     ("needs-you", needs_you, LATE_S),
     ("decisions", decisions, LATE_S),
     ("approvals", approvals, LATE_S),
-    ("detail", detail, LATE_S),
+    ("detail", detail, LAST_S),
     ("card", card, LATE_S),
     ("confirm", confirm, LATE_S),
     ("group", group, LATE_S),

@@ -12,20 +12,27 @@ from pathlib import Path
 import click
 import pytest
 
-from pollconsole import documents
+from pollconsole import crash, documents
+from pollconsole.cli import errors
 from pollconsole.cli.root import root
 from pollconsole.cli.wait import EXIT, NO_CORE, STILL_WAITING
 from pollcore.adapters.config import parse_config
+from pollcore.chain.findings import Verdict
 from pollcore.escalation.table import ALWAYS, PERMITTED, WHILE_HELD
 from pollcore.facts import AuditEvent, Choice, ChoiceKind, EventName, Refused, StopReason, names
 from pollcore.grants import open_question
 from pollcore.ports import CredentialInfo
+from pollcore.submission.limits import amounts
 from pollcore.views import choice_view, event_view, operation_view, question_view
 from tests.console.cli.conftest import NOW, make_operation
 
 REPOSITORY = Path(__file__).parents[1]
 REFERENCE = (REPOSITORY / "docs" / "reference.md").read_text("utf-8")
-WITH_COMMANDS = ("README.md", "docs/agents.md", "docs/contracts.md", "docs/operators.md", "docs/reference.md")
+#: Pages with command lines as they are typed. design.md and promises.md show grammars.
+WITH_COMMANDS = (
+    *("README.md", "SECURITY.md", "CHANGELOG.md"),
+    *("docs/agents.md", "docs/contracts.md", "docs/operators.md", "docs/reference.md"),
+)
 SECTIONS: dict[str, type[StrEnum]] = {
     "Status": names.Status,
     "Stop reasons": names.StopReason,
@@ -103,9 +110,25 @@ def test_every_json_field_stands_in_the_reference() -> None:
     assert set(documents.credential(info)) <= ticked(section("JSON: providers and credentials"))
 
 
-def test_every_exit_code_of_wait_stands_in_the_reference() -> None:
-    told = {row[0] for row in rows("Exit codes")}
-    assert {str(code) for code in {*EXIT.values(), STILL_WAITING, NO_CORE}} <= told
+def test_every_exit_code_stands_in_the_reference_and_no_other() -> None:
+    told = {row[0] for row in rows("Exit codes") if row[0].isdigit()}
+    waiting = {*EXIT.values(), STILL_WAITING, NO_CORE}
+    verifying = {verdict.exit_code for verdict in Verdict}
+    every = {0, errors.OUR_FAULT, errors.REFUSED, errors.INTERRUPTED, errors.READER_LEFT}
+    assert {int(code) for code in told} == waiting | verifying | every
+    for codes, name in ((waiting, "`wait`"), (verifying, "`audit verify`")):
+        for row in rows("Exit codes"):
+            assert name in row[1] or row[0] == "0" or int_or_none(row[0]) not in codes
+
+
+def int_or_none(text: str) -> int | None:
+    return int(text) if text.isdigit() else None
+
+
+def test_what_is_said_of_an_excess_and_of_a_pause_stands_in_the_reference() -> None:
+    assert {*amounts("deadline", 2, 1), *amounts("max_status_requests", 2, 1)} <= ticked(section("Exit codes"))
+    fields = {"provider", "account", "until", "asked_until", "already_paused", "waiting_operations"}
+    assert fields <= ticked(section("JSON: a pause"))
 
 
 # --- settings ---------------------------------------------------------------------------------------------------------
@@ -138,6 +161,10 @@ def test_the_settings_of_the_reference_are_accepted() -> None:
     assert config.providers["jobs"].concurrency == 4
     with_backend = parse_config(found[1].replace("# [keyring]", "[keyring]").replace("# backend", "backend"))
     assert with_backend.keyring_backend == "package.module.Class"
+
+
+def test_the_place_of_traces_stands_in_the_reference() -> None:
+    assert f"`{crash.FOLDER}/*.txt`" in section("Files of the home")
 
 
 # --- commands ---------------------------------------------------------------------------------------------------------

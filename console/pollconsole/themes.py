@@ -106,7 +106,7 @@ class Loaded:
         self.roles = inks["roles"]
         self.grounds = inks["grounds"]
         self.palette = Palette(self.roles, self.grounds)
-        colours = {
+        colours: dict[str, Any] = {
             key: ink.colour.css if ink.colour.ansi is not None else ink.colour.hex
             for key, ink in inks["colours"].items()
         }
@@ -116,7 +116,7 @@ class Loaded:
             ansi=self.terminal,
             secondary=colours["primary"],
             boost="ansi_default" if self.terminal else None,
-            variables={},
+            variables=_variables(self.dark) if self.terminal else {},
             **colours,
         )
 

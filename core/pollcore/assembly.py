@@ -97,7 +97,7 @@ class Core:
 
     async def __aenter__(self) -> Core:
         places.prepare(self.home)
-        self.config = load_config(self.home.home)
+        self.configure()
         self.store = await ThreadedStore.open(
             str(self.home.database), self._sealer, self._over.audit or self._chain, Deaths(self.home.workers)
         )
@@ -110,6 +110,10 @@ class Core:
             await self.store.close()
             raise
         return self
+
+    def configure(self) -> None:
+        """Read the settings; without more, keyring and key file can be asked while nothing is opened."""
+        self.config = load_config(self.home.home)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -336,6 +340,10 @@ class Core:
             "public_key": self._sealer.public_key,
             "boot_id": self.clock.now().boot_id,
         }
+        if self._over.audit is None:
+            from pollcore.adapters.audit_facts import audit_fact
+
+            found["audit"] = await audit_fact(self.audit, self.store, self.clock.now())
         return found
 
 

@@ -96,6 +96,8 @@ class Breaking:
         self._real = real
         self.broken = False
         self.refused = 0
+        self.mends_after = 1_000_000
+        """How many turns are refused at most."""
         self.then: Callable[[], None] = lambda: None
         """Called after each turn that was committed."""
         self.uncounted = 0
@@ -108,6 +110,7 @@ class Breaking:
     async def turn(self, turn: Any) -> Any:
         if self.broken:
             self.refused += 1
+            self.broken = self.refused < self.mends_after
             raise StoreUnusable("the disk is full")
         outcome = await self._real.turn(turn)
         self.then()

@@ -146,17 +146,16 @@ async def test_a_cool_down_learnt_while_the_store_cannot_commit_is_not_forgotten
         with h.worker() as controller:
             running = await started(h, controller, stop)
             await until(lambda: len(h.bank.status_seen) == 1, "it is out")
-            store.broken = True
-            h.bank.gate.set()
-            await until(lambda: store.refused >= 3, "it was tried again")
             # no time passes once it is written: the next operation comes right then
             store.then = lambda: setattr(h.clock, "stand_still", True)
-            store.broken = False
+            store.broken, store.mends_after = True, 3
+            h.bank.gate.set()
             await until(lambda: controller.report.recorded == 1, "it is written")
             stop.set()
             await asyncio.wait_for(running, 20)
         store.then, h.clock.stand_still = (lambda: None), False
         asked = h.bank.status_seen[0].boot
+        assert (store.refused, h.clock.now().boot < asked + 60 * SECOND) == (3, True)
         await h.submit("job-2", DONE, credential="key")
         await h.run()
         assert h.bank.job("job-2")[0].boot >= asked + 300 * SECOND

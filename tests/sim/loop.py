@@ -14,7 +14,7 @@ from collections.abc import Callable, Coroutine
 from contextvars import Context, ContextVar, copy_context
 from typing import Any, Final
 
-MAX_STEPS: Final = 25_000
+MAX_STEPS: Final = 15_000
 """Callbacks of one seed: a loop that spins without time moving is stopped here."""
 
 

@@ -16,12 +16,18 @@ SEEDS: Final[dict[str, int]] = {}
 """How many seeds a mutant may live."""
 
 
-def mutant(seeds: int = 40) -> Callable[[Callable[[], Iterator[None]]], Mutant]:
+FOCUS: Final[dict[str, str]] = {}
+"""Bugs that only a certain blow brings to light: worlds with another focus are left out."""
+
+
+def mutant(seeds: int = 40, focus: str | None = None) -> Callable[[Callable[[], Iterator[None]]], Mutant]:
     """Register one."""
 
     def register(make: Callable[[], Iterator[None]]) -> Mutant:
         made = contextlib.contextmanager(make)
         MUTANTS[make.__name__], SEEDS[make.__name__] = made, seeds
+        if focus is not None:
+            FOCUS[make.__name__] = focus
         return made
 
     return register

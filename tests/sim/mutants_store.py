@@ -54,7 +54,7 @@ def no_fence_on_the_charge() -> Iterator[None]:
         yield
 
 
-@mutant(250)
+@mutant(1_000, focus="keyring")
 def deadline_is_not_in_the_charge() -> Iterator[None]:
     real = Claims._holds
 
@@ -110,7 +110,7 @@ def caps_are_not_counted() -> Iterator[None]:
         yield
 
 
-@mutant(150)
+@mutant(400, focus="after commit")
 def a_late_send_is_not_burned() -> Iterator[None]:
     with mock.patch.object(exchange, "MAX_PAUSE_MS", 1 << 60):
         yield

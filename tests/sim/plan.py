@@ -103,3 +103,8 @@ class Plan(msgspec.Struct):
             store_fault=chance.choice((0.01, 0.05, 0.15)) if kind in ("store", "all") else 0.0,
             proof_of_death=chance.random() < 0.7,
         )
+
+
+def planned(seed: int) -> Plan:
+    """The plan of a small world of this seed, without the world."""
+    return Plan.of(random.Random(f"world {seed}"), 1.0)

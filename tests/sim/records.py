@@ -143,7 +143,7 @@ class Records(Ledger):
             ).fetchall()
             if len(open_) > 1:
                 self._no("I11", f"{row.id}: {len(open_)} open questions")
-            if row.status == "escalated" and not open_ and not self._resubmitting(op):
+            if row.status == "escalated" and not open_:
                 self._no("I10", f"{row.id}: escalated without an open question")
             if row.status in ("succeeded", "closed") and open_:
                 self._no("E7", f"{row.id}: {row.status}, and the question {open_[0][0]} is open")
@@ -159,13 +159,6 @@ class Records(Ledger):
                 self._down.pop(key[:2], None)
         known = {tuple(k) for k in sql.execute("SELECT origin, account FROM origin_state").fetchall()}
         self._down = {k: v for k, v in self._down.items() if k in known}
-
-    def _resubmitting(self, op: int) -> bool:
-        """A resubmission is under way: what becomes of the operation is decided when its answer comes."""
-        found = self._world.sql.execute(
-            "SELECT 1 FROM action WHERE operation=? AND kind='resubmit' AND outcome='intended'", (op,)
-        ).fetchone()
-        return found is not None
 
     def _grant(self, op: int, escalation: str, version: int, body: str) -> None:
         """I12: bound to what was painted, used once."""

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from tests.sim.known_bugs import worked_around
-from tests.sim.mutants import MUTANTS, SEEDS
-from tests.sim.plan import FAULTS
+from tests.sim.mutants import FOCUS, MUTANTS, SEEDS
+from tests.sim.plan import FAULTS, planned
 from tests.sim.world import World
 
 FAST_SEEDS = 20
@@ -81,6 +81,8 @@ def test_a_seed_gives_the_same_store_in_another_process_with_other_hashes() -> N
 def test_a_seeded_bug_is_found(name: str) -> None:
     with worked_around(), MUTANTS[name]():
         for seed in range(SEEDS[name]):
+            if name in FOCUS and planned(seed).focus != FOCUS[name]:
+                continue
             world = World(seed)
             with contextlib.suppress(Exception):
                 world.run()

@@ -14,7 +14,7 @@ from pollconsole.cli import calls, out, present
 from pollconsole.cli.base import Common, command, pass_common
 from pollconsole.cli.upkeep import since_instant
 from pollconsole.cli.values import Count, OperationId, ProviderName, When
-from pollcore.facts import Instant, Status
+from pollcore.facts import Instant, NotFound, Status
 
 DEFAULT_LIMIT: Final = 1_000
 
@@ -43,7 +43,7 @@ def list_operations(
 ) -> None:
     """List operations, newest change first."""
 
-    async def body(core: bridge.Core) -> tuple[list[dict[str, Any]], str, str | None]:
+    async def body(core: bridge.Core) -> tuple[list[dict[str, Any]], str, str | None, str]:
         now = core.clock.now().wall
         found = await bridge.operations(
             core,
@@ -53,19 +53,31 @@ def list_operations(
             limit=limit,
         )
         views = [bridge.row(operation) for operation in found]
-        return views, present.rows(found, core.clock.now()), await present.core_warning(core)
+        unknown = "" if found or provider is None else await _unknown(core, provider)
+        return views, present.rows(found, core.clock.now()), await present.core_warning(core), unknown
 
-    views, lines, silence = calls.with_core(common, body)
+    views, lines, silence, unknown = calls.with_core(common, body)
     if common.json:
         out.document({"operations": views})
     elif views:
         out.text(lines)
     else:
         out.note("no operations" + (" like that" if statuses or provider or since else ""))
+    if unknown:
+        out.note(unknown)
     if len(views) == limit:
         out.note(f"there may be more: only {limit} are shown, newest change first (--limit N)")
     if silence:
         out.note(silence)
+
+
+async def _unknown(core: bridge.Core, provider: str) -> str:
+    """Why nothing may be listed for *provider*: nothing has that name. Empty: something has."""
+    try:
+        await bridge.known_provider(core, provider)
+    except NotFound as error:
+        return str(error)
+    return ""
 
 
 @command("show", "pollconsole show op-1f2e", "pollconsole show op-1f2e --json", short_help="One operation, whole.")

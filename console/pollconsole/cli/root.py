@@ -75,7 +75,15 @@ def root(common: Common, ctx: click.Context, read_only: bool) -> None:
       2    usage, or refused input
       130  interrupted
       141  the reader of the output went away
-    wait has 10 to 15 besides, audit verify 20 to 26: their --help lists them.
+    wait, besides:
+      10   a decision is wanted         13  still waiting at the timeout
+      11   failed                       14  closed
+      12   cancelled or expired         15  no core is running
+    audit verify, besides:
+      20   altered                      24  missing
+      21   removed or reordered         25  only an unsigned tail
+      22   truncated                    26  of another log
+      23   torn last write
 
     With --json an error is told twice: in words on standard error, and on standard output as the one document
     {"error": {"code": ..., "message": ...}}.

@@ -49,6 +49,7 @@ _KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
             ("the shown letter", "confirms; any other key goes back a step"),
             ("arrows, PgUp PgDn", "scroll; a long card must be seen to its end before it arms"),
             ("[ ]", "previous, next card of the queue"),
+            ("l / r", "on the card of many: its frozen list / draw it anew"),
             ("Esc", "leave it waiting"),
         ),
     ),

@@ -99,8 +99,17 @@ class KeyRoom:
         """Delete a private key wherever it lies. What a backup of that place holds is beyond us."""
 
         def everywhere() -> None:
+            trouble: Exception | None = None
+            found = False
             for safe in self._safes.keys():  # noqa: SIM118 - a function of ours, no mapping
-                safe.delete(entry(what, epoch, public))
+                try:
+                    if safe.get(entry(what, epoch, public)) is not None:
+                        safe.delete(entry(what, epoch, public))
+                        found = True
+                except (CredentialUnavailable, Refused) as error:
+                    trouble = error
+            if trouble is not None and not found:
+                raise trouble
 
         await self._visit(everywhere)
 

@@ -154,17 +154,18 @@ def _told(texts: Sequence[tuple[str, int]], all_of: int) -> list[str]:
 
 def effects(offered: Sequence[Choice]) -> tuple[Effects, ...]:
     """What a choice moves, over all operations that can take it, in the order of a single card."""
-    before: dict[str, set[int | str | None]] = {}
-    after: dict[str, set[int | str | None]] = {}
-    counts = Counter[str]()
+    found: dict[str, tuple[set[int | str | None], set[int | str | None], list[int]]] = {}
     for choice in offered:
         for effect in choice.effects:
-            before.setdefault(effect.what, set()).add(effect.before)
-            after.setdefault(effect.what, set()).add(effect.after)
-            counts[effect.what] += 1
+            row = found.get(effect.what)
+            if row is None:
+                row = found[effect.what] = (set(), set(), [0])
+            row[0].add(effect.before)
+            row[1].add(effect.after)
+            row[2][0] += 1
     return tuple(
-        Effects(what=what, before=_sorted(before[what]), after=_sorted(after[what]), count=count)
-        for what, count in counts.items()
+        Effects(what=what, before=_sorted(before), after=_sorted(after), count=count)
+        for what, (before, after, [count]) in found.items()
     )
 
 

@@ -13,6 +13,7 @@ import msgspec
 
 MAX_LISTED: Final = 1_000
 """Faults that a report lists; all are counted."""
+MAX_REMARKS: Final = 100
 
 
 class Verdict(StrEnum):
@@ -87,3 +88,26 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """The last link that an anchor or an expected head confirms."""
     remarks: tuple[str, ...] = ()
     """No faults: events before the chain, repairs, losses that an operator accepted."""
+
+
+class Findings:
+    """What a verification has found so far."""
+
+    def __init__(self) -> None:
+        self.worst = Verdict.INTACT
+        self.faults: list[Fault] = []
+        self.count = 0
+        self.remarks: list[str] = []
+
+    def fault(self, kind: Verdict, seq: int | None, text: str) -> None:
+        """Count one fault, and list it if there is room."""
+        self.count += 1
+        if ORDER.index(kind) < ORDER.index(self.worst):
+            self.worst = kind
+        if len(self.faults) < MAX_LISTED:
+            self.faults.append(Fault(kind, seq, text))
+
+    def remark(self, text: str) -> None:
+        """Say what is no fault, and yet to be known."""
+        if len(self.remarks) < MAX_REMARKS:
+            self.remarks.append(text)

@@ -117,3 +117,20 @@ def _strict(text: str) -> bytes:
     if _b64(raw) != text:
         raise ValueError("base64 with bits to spare")
     return raw
+
+
+def parse_head(text: str) -> tuple[bytes | None, int, bytes]:
+    """(log id if it says so, number, hash) of a signed note, or of `NUMBER:HASH` (64 hex digits or base64).
+
+    Raises ValueError: neither.
+    """
+    if "\n" in text.strip():
+        note = parse_note(text.replace("\r\n", "\n").strip("\n") + "\n")
+        return note.log_id, note.seq, note.head
+    number, _, head = text.strip().partition(":")
+    if re.fullmatch(r"[1-9][0-9]{0,18}", number, re.ASCII):
+        if re.fullmatch(r"[0-9a-fA-F]{64}", head, re.ASCII):
+            return None, int(number), bytes.fromhex(head)
+        if re.fullmatch(r"[A-Za-z0-9+/]{43}=", head, re.ASCII):
+            return None, int(number), _strict(head)
+    raise ValueError("not a head: it is a signed checkpoint, or NUMBER:HASH as 'audit verify' prints it")

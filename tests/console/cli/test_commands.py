@@ -77,6 +77,8 @@ def test_list_filters_and_says_when_it_was_cut(core: FakeCore, call: Call) -> No
     assert ids("--status", "escalated") == ["op-2"]
     assert ids("--since", "1d") == ["op-1", "op-2"]
     assert ids("--provider", "none") == []
+    assert "no provider 'acne'; did you mean acme?" in call("list", "--provider", "acne").err
+    assert "no provider" not in call("list", "--provider", "lab").err
     assert "there may be more" in call("list", "--limit", "1").err
     assert call("list").err == ""
 

@@ -159,17 +159,12 @@ def test_traces_of_crashes_are_named_the_newest_ones(home: Path, call: Call) -> 
     assert "2 older ones" in told
 
 
-def test_a_real_home_is_told_in_readable_lines(tmp_path: Path, call: Call) -> None:
-    home = tmp_path / "home"
-    home.mkdir()
-    (home / "config.toml").write_text(
-        '[providers.lab]\ncontract = "example-jobs"\nbase_url = "http://127.0.0.1:9"\n[audit]\nkey_file = "reading.key"\n'
-    )
-    assert call("list", "--home", str(home)).code == 0
-    fresh = call("doctor", "--home", str(home))
+def test_a_real_home_is_told_in_readable_lines(real_home: Path, call: Call) -> None:
+    assert call("list", "--home", str(real_home)).code == 0
+    fresh = call("doctor", "--home", str(real_home))
     assert "+ public key: none yet: the next" in fresh.out
-    assert call("submit", "--home", str(home), "--provider", "lab", "--job-id", "j").code == 0
-    told = call("doctor", "--home", str(home)).out
+    assert call("submit", "--home", str(real_home), "--provider", "lab", "--job-id", "j").code == 0
+    told = call("doctor", "--home", str(real_home)).out
     assert not re.search(r"[{}()\[\]]?'?\w+'?: (True|False|None)|\bTrue\b|\bNone\b|0o\d|boot id|WAL-reset", told)
     assert re.search(
         r"^\+ store: \S+/pollconsole\.db, [\d.]+ \w+, mode 0600, schema \d+, [\d.]+ \w+ free", told, re.MULTILINE

@@ -219,6 +219,8 @@ def test_the_help_names_every_exit_code_there_is(capsys: pytest.CaptureFixture[s
     whole = capsys.readouterr().out
     for code in (0, errors.OUR_FAULT, errors.REFUSED, errors.INTERRUPTED, errors.READER_LEFT):
         assert re.search(rf"^ +{code} +\S", whole, re.MULTILINE), code
+    for code in (*range(10, 16), *range(20, 27)):
+        assert re.search(rf"  {code} +[a-z]", whole), code
     entry.run(["wait", "--help"])
     waiting = capsys.readouterr().out
     for code in {*EXIT.values(), STILL_WAITING, NO_CORE}:

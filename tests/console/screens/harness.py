@@ -16,6 +16,7 @@ from pollconsole.core_thread import CoreRunner, CoreThread
 from pollconsole.driver import HeadlessGuardDriver, headless_guard_driver
 from pollconsole.guard import GuardTimes, State
 from pollconsole.screens.card import CardScreen
+from pollconsole.theme_choice import Colours
 from pollconsole.widgets import LinesView
 
 LIMIT_S = 20.0
@@ -59,11 +60,12 @@ async def console(
     read_only: bool = False,
     home: Path | None = None,
     app_class: type[ConsoleApp] = QuickApp,
+    colours: Colours | None = Colours.FULL,
 ) -> AsyncIterator[tuple[ConsoleApp, Pilot[Any]]]:
-    """A running console whose first rows are on the screen."""
+    """A running console whose first rows are on the screen. *colours*: None: as the environment says."""
     link = CoreThread(runner, read_only=read_only)
     link.start()
-    app = app_class(link, title="prod", home=home)
+    app = app_class(link, title="prod", home=home, colours=colours)
     try:
         with headless_guard_driver(RecordingDriver):
             async with app.run_test(size=size) as pilot:

@@ -126,7 +126,7 @@ async def test_a_hangup_of_the_terminal_ends_the_screen_and_the_core_ends_cleanl
 async def test_the_palette_offers_no_decision_and_no_screenshot(fake: FakeCore) -> None:
     async with console(fake.runner) as (app, _):
         titles = {command.title for command in app.get_system_commands(app.screen)}
-    assert titles == {"Decisions", "Approvals", "Messages", "Help", "Theme", "Quit"}
+    assert titles == {"Decisions", "Approvals", "Messages", "Help", "Themes", "Quit"}
 
 
 async def test_every_key_of_the_help_does_something(fake: FakeCore) -> None:
@@ -151,7 +151,7 @@ async def test_the_theme_changes_at_once(fake: FakeCore) -> None:
     async with console(fake.runner) as (app, pilot):
         assert isinstance(app.screen, LiveScreen)
         before = app.state.palette
-        await pilot.press("T")
+        await pilot.press("T", "down")
         await pilot.pause()
         assert app.theme == "pollconsole-light"
         assert app.state.palette is not before

@@ -38,7 +38,8 @@ class Running:
     def __init__(self, link: CoreThread) -> None:
         self.link = link
         self.rows: dict[str, Any] = {}
-        self.last = link.take()
+        # the first rows may be there already
+        self.last = self.look()
 
     def look(self) -> Any:
         self.last = self.link.take()

@@ -167,7 +167,7 @@ async def test_with_no_color_nothing_that_is_written_has_a_colour_and_every_stat
 ) -> None:
     theme_choice.remember(tmp_path, "dark")
     monkeypatch.setenv("NO_COLOR", "1")
-    async with console(fake.runner, home=tmp_path) as (app, pilot):
+    async with console(fake.runner, home=tmp_path, colours=None) as (app, pilot):
         assert app.worn.name == "monochrome"
         text = screen_text(app)
         for word in ("~ waiting", "= held", "! escalated", "! failed", "waiting, oldest"):
@@ -183,6 +183,7 @@ async def test_with_no_color_nothing_that_is_written_has_a_colour_and_every_stat
 
 
 async def test_without_no_color_colours_are_written(fake: FakeCore) -> None:
-    async with console(fake.runner) as (app, pilot):
+    async with console(fake.runner, colours=None) as (app, pilot):
+        assert app.worn.name == "dark"
         await pilot.pause(0.1)
         assert coloured(app)

@@ -1,0 +1,154 @@
+"""The audit chain for the command line: verify, export, keys, what `doctor` says of it.
+
+Job: gather what a verification is held against, call the core, hand reports back as documents. Must not know: output,
+exit codes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pollcore.facts import CredentialUnavailable, Refused
+
+if TYPE_CHECKING:
+    from pollcore.assembly import Core
+    from pollcore.chain.findings import Head, Report
+
+
+def verify(
+    home: Path | None,
+    file: str | None,
+    *,
+    heads: Sequence[str] = (),
+    key: str | None = None,
+    progress: Callable[[int], None] | None = None,
+    **overrides: Any,
+) -> dict[str, Any]:
+    """Verify the home's store, or *file*; needs no key and writes nothing. Raises Refused, StoreUnusable.
+
+    Args:
+        heads: each a signed checkpoint, a file of one, or `NUMBER:HASH`.
+        key: the verification key that was kept elsewhere.
+    """
+    from pollcore.adapters.audit_verify import Wanted, verify_file, verify_store
+    from pollcore.assembly import open_core
+    from pollcore.chain.findings import Head
+    from pollcore.chain.notes import parse_key
+
+    known = [_head(text) for text in heads]
+    try:
+        kept = parse_key(key) if key is not None else None
+    except ValueError as error:
+        raise Refused(f"--key: {error}", code="key") from None
+    anchored = "not asked: a file is verified by what is in it"
+    if file is None:
+        core = open_core(home, **overrides)
+        anchor, anchored = asyncio.run(_anchor(core))
+        if anchor is not None:
+            known.append(Head(anchor.seq, anchor.hash, "the anchor", anchor.log_id))
+        report = verify_store(core.home.database, Wanted(key=kept, heads=known, progress=progress))
+    else:
+        report = verify_file(Path(file), Wanted(key=kept, heads=known, progress=progress))
+    return _document(report) | {"anchor": anchored}
+
+
+async def _anchor(core: Core) -> tuple[Any, str]:
+    """The anchor of the home and what to say of it; the keyring is asked for nothing else, and nothing is opened."""
+    try:
+        core.configure()
+        found = await core.audit.room.anchor()
+    except (CredentialUnavailable, Refused) as error:
+        return None, f"not compared: {error}"
+    return found, "none in the keyring" if found is None else f"link {found.seq:,}"
+
+
+def _head(text: str) -> Head:
+    from pollcore.chain.findings import Head
+    from pollcore.chain.notes import parse_head
+
+    path = Path(text)
+    try:
+        if len(text) < 4_000 and "\n" not in text and path.is_file():
+            with path.open("rb") as file:
+                text = file.read(4_096).decode("utf-8", "replace")
+        log_id, seq, head = parse_head(text)
+    except (ValueError, OSError) as error:
+        raise Refused(f"--expect-head: {error}", code="head") from None
+    return Head(seq, head, "the expected head", log_id)
+
+
+def _document(report: Report) -> dict[str, Any]:
+    return {
+        "verdict": report.verdict.value,
+        "exit_code": report.verdict.exit_code,
+        "faults": [{"kind": f.kind.value, "link": f.seq, "text": f.text} for f in report.faults],
+        "fault_count": report.fault_count,
+        "log": report.log,
+        "key": report.key,
+        "key_compared": report.key_compared,
+        "keys_in": report.keys_in,
+        "links": report.links,
+        "head": None if report.head is None else f"{report.links}:{report.head.hex()}",
+        "epoch": report.epoch,
+        "checkpoints": report.notes,
+        "signed_to": report.signed_to,
+        "confirmed_to": report.known_to,
+        "remarks": list(report.remarks),
+    }
+
+
+async def export(core: Core, target: Path) -> dict[str, Any]:
+    """Sign the head if the key is at hand, write the evidence file. Raises Refused."""
+    from pollcore.adapters.audit_verify import write_evidence
+
+    now = core.clock.now()
+    signed = await core.audit.load(core.store) and await core.audit.sign_head(core.store, now)
+    links = await asyncio.to_thread(write_evidence, core.home.database, target)
+    state = core.audit.state
+    return {"file": str(target), "links": links, "signed": signed, "key": state.key, "why": state.why}
+
+
+async def compare_story(core: Core) -> dict[str, Any]:
+    """Hold the clear rows against their sealed copies; needs the reading keys. Raises CredentialUnavailable."""
+    from pollcore.adapters.audit_read import compare
+
+    found = await compare(core.store, core.audit.room)
+    return {"events": found.events, "unreadable": found.unreadable, "differing": list(found.differing),
+            "differing_count": found.differing_count}  # fmt: skip
+
+
+async def new_keys(core: Core, why: str) -> dict[str, Any]:
+    """A new key epoch. Raises Refused, CredentialUnavailable."""
+    from pollcore.adapters.audit_epochs import rotate
+
+    await core.audit.load(core.store)
+    log = await rotate(core.audit, core.store, core.clock.now(), why)
+    return {"epoch": log.epoch}
+
+
+async def forget(core: Core, epoch: int, because: str) -> None:
+    """Delete an old epoch's reading key for good, on record. Raises Refused, CredentialUnavailable."""
+    from pollcore.adapters.audit_epochs import forget as delete
+    from pollcore.adapters.audit_read import reading_keys
+    from pollcore.facts import AuditEvent, EventName
+
+    await core.prepare()
+    public = (await reading_keys(core.store)).get(epoch)
+    if public is None:
+        raise Refused(f"the log has no epoch {epoch}", code="audit")
+    await delete(core.audit, epoch, public)
+    now = core.clock.now()
+    text = f"reading key of audit epoch {epoch} deleted"
+    event = AuditEvent(at=now.wall, event=EventName.CREDENTIAL_CHANGED, text=text, reason=because)
+    await core.store.record(now, (event,))
+
+
+async def accept_loss(core: Core, because: str) -> None:
+    """Go on after a loss that the anchor knows of, on record. Raises Refused, CredentialUnavailable."""
+    from pollcore.adapters.audit_epochs import accept_loss as accept
+
+    await core.audit.load(core.store)
+    await accept(core.audit, core.store, core.clock.now(), because)

@@ -1,0 +1,148 @@
+"""What the sealed links say, opened with the reading keys, and whether the clear rows of the story still say the same.
+
+Job: open runs and links of every epoch whose key is at hand; compare the n-th event link with the n-th recorded event.
+Must not know: SQL, how a chain is proved (that needs no key). Source: spec A3, A5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Final, Protocol
+
+import msgspec
+from cryptography.exceptions import InvalidTag
+
+from pollcore.adapters.audit_chain import open_run
+from pollcore.adapters.audit_keys import KeyRoom
+from pollcore.chain import control, layout
+from pollcore.chain.layout import Header, Kind
+from pollcore.chain.sealing import RowKeys
+from pollcore.facts import AuditEvent, CredentialUnavailable, SealedUnreadable
+from pollcore.ports import AuditLink
+
+CHUNK: Final = 5_000
+MAX_LISTED: Final = 100
+
+
+class StoryStore(Protocol):
+    """The part of the store that is compared."""
+
+    async def audit_links(self, after: int = 0, limit: int = 10_000) -> Sequence[AuditLink]: ...
+
+    async def events(
+        self, operation_id: str | None = None, *, after: int = 0, limit: int = 10_000
+    ) -> Sequence[tuple[int, AuditEvent]]: ...
+
+
+class Opened(msgspec.Struct, frozen=True):
+    """One sealed link, opened. *plain* None: the key of its epoch is not at hand, or was deleted."""
+
+    seq: int
+    kind: Kind
+    plain: bytes | None
+
+
+class Compared(msgspec.Struct, frozen=True):
+    """How the sealed copies and the clear rows agree."""
+
+    events: int
+    unreadable: int
+    """Sealed under a key that is not at hand."""
+    differing: tuple[str, ...]
+    """Sentences, MAX_LISTED at most."""
+    differing_count: int
+
+
+class _Keys:
+    def __init__(self, room: KeyRoom) -> None:
+        self._room = room
+        self._epochs: dict[int, tuple[bytes, bool]] = {}
+        self._runs: dict[bytes, RowKeys] = {}
+
+    async def learn(self, header: Header, body: bytes) -> None:
+        """A RUN link: open its key, if the epoch's reading key is at hand."""
+        try:
+            told = control.decode(body, control.Run)
+            private = await self._room.reading(header.epoch, told.read)
+            self._runs[header.writer] = open_run(private, header, told)
+        except (ValueError, InvalidTag, CredentialUnavailable):
+            return
+
+    def open(self, header: Header, blob: bytes, before: bytes) -> bytes | None:
+        keys = self._runs.get(header.writer)
+        return keys.open(blob, before) if keys is not None else None
+
+
+async def opened(store: StoryStore, room: KeyRoom) -> AsyncIterator[Opened]:
+    """Every sealed link. Raises SealedUnreadable: one was altered."""
+    keys, before, after = _Keys(room), b"", 0
+    while links := await store.audit_links(after, CHUNK):
+        for link in links:
+            header = layout.header_of(link.blob)
+            if header is None or len(link.hash) != layout.HASH or link.hash == bytes(layout.HASH):
+                yield Opened(link.seq, Kind.EVENT, None)  # torn: it was an event as far as anybody knows
+            elif header.kind == Kind.RUN:
+                await keys.learn(header, layout.content(link.blob))
+            elif header.kind in layout.SEALED:
+                yield Opened(link.seq, Kind(header.kind), keys.open(header, link.blob, before))
+            before = link.hash
+        after = links[-1].seq
+
+
+async def compare(store: StoryStore, room: KeyRoom) -> Compared:
+    """Hold the clear rows against their sealed copies."""
+    count = unreadable = differing = 0
+    said: list[str] = []
+    first = await store.audit_links(limit=1)
+    number = control.decode(layout.content(first[0].blob), control.Begin).events_before if first else 0
+    rows: list[tuple[int, AuditEvent]] = []
+
+    def differs(text: str) -> None:
+        nonlocal differing
+        differing += 1
+        if len(said) < MAX_LISTED:
+            said.append(text)
+
+    async for link in _patient(opened(store, room), differs):
+        if link.kind is not Kind.EVENT:
+            continue
+        count += 1
+        number += 1
+        if not rows:
+            rows = list(reversed(await store.events(after=number - 1, limit=CHUNK)))
+        there = rows.pop() if rows and rows[-1][0] == number else None
+        if link.plain is None:
+            unreadable += 1
+        elif there is None:
+            differs(f"link {link.seq}: its clear row, event {number}, is gone")
+        elif msgspec.json.encode(there[1]) != link.plain:
+            differs(f"link {link.seq}: the clear row, event {number}, says something else than the sealed copy")
+    if await store.events(after=number, limit=1):
+        differs(f"there are clear rows after event {number} that no link covers")
+    return Compared(count, unreadable, tuple(said), differing)
+
+
+async def _patient(links: AsyncIterator[Opened], tell: Callable[[str], None]) -> AsyncIterator[Opened]:
+    try:
+        async for link in links:
+            yield link
+    except SealedUnreadable as error:
+        tell(f"the sealed copies cannot be read on: {error}")
+
+
+async def reading_keys(store: StoryStore) -> dict[int, bytes]:
+    """The public reading key of every epoch of the log."""
+    found: dict[int, bytes] = {}
+    after = 0
+    while links := await store.audit_links(after, CHUNK):
+        for link in links:
+            header = layout.header_of(link.blob)
+            try:
+                if header is not None and header.kind == Kind.BEGIN:
+                    found[0] = control.decode(layout.content(link.blob), control.Begin).read
+                elif header is not None and header.kind == Kind.EPOCH:
+                    found[header.epoch] = control.decode(layout.content(link.blob), control.Epoch).read
+            except ValueError:
+                continue
+        after = links[-1].seq
+    return found

@@ -1,0 +1,1 @@
+"""The audit chain: bytes, attacks, checkpoints, anchor, evidence file."""
