@@ -127,5 +127,3 @@ def rebuilt(log: Log, upto: int) -> None:
 def kinds(log: Log) -> list[int]:
     """The kind of every link."""
     return [row[1][69] for row in log.rows]
-
-

@@ -25,6 +25,10 @@ from pollcore.assembly import open_core
 from pollcore.facts import DAY, HOUR, BootMs, Instant
 
 
+BACKEND = MemoryBackend()
+"""One keyring for all opens of a home: it holds the audit's anchor."""
+
+
 class Clear:
     """A sealer for records that have nothing to seal."""
 
@@ -41,7 +45,7 @@ async def fill(home, url, waiting, due):
     text = CONTRACT.replace('deadline = "1h"', 'deadline = "30d"')
     (home / "providers/bench.toml").write_text(text)
     (home / "config.toml").write_text(f'[providers.bench-1]\ncontract = "bench"\nbase_url = "{url}"\n')
-    async with open_core(home, kind="cli", backend=MemoryBackend()) as core:
+    async with open_core(home, kind="cli", backend=BACKEND) as core:
         first = (await core.actions.submit(SubmitSpec(provider="bench-1", job_id="first"))).operation
         snapshot = await core.store.snapshot(first.contract_digest)
         path = str(core.home.database)
@@ -66,7 +70,7 @@ async def fill(home, url, waiting, due):
 async def poll(home, srv, polls, due):
     """One round: every due operation *polls* times, then it is due no more; CPU and wall seconds a poll."""
     srv.reset(1_000_000)
-    async with open_core(home, kind="run", backend=MemoryBackend()) as core:
+    async with open_core(home, kind="run", backend=BACKEND) as core:
         controller = core.controller()
         stop = asyncio.Event()
 

@@ -27,7 +27,7 @@ LIMITS: Final = (
     "link nothing happens.",
     "'audit verify' proves without any secret that no link was changed, removed, moved or put in up to the last signed "
     "checkpoint, if the verification key is the one that you kept elsewhere (--key).",
-    "After the last checkpoint and the last anchor, whoever can write the store's file can cut the tail or put in links "
+    "After the last checkpoint and the last anchor, whoever can write the store's file can cut the tail or add links "
     "of his own: writing needs no secret. A console or run anchors every 10 s, at its end and before each grant.",
     "Store and keyring put back together to an old state are noticed only by a checkpoint that was kept elsewhere: "
     "post the head that 'audit verify' prints, or an export, off this host, and give it to --expect-head.",

@@ -37,17 +37,23 @@ class Contents:
         self._read_keys: dict[int, bytes] = {}
         self.runs: set[bytes] = set()
         """Epoch, writer, kind EVENT as they lie in a header: the runs of this epoch."""
+        self._proved = False
+        """The keys in force were signed by those before them."""
         self.unsure = False
         """Links that may have named runs or keys are gone or damaged: what follows is not blamed for it."""
 
-    def start(self, blob: bytes, log_id: bytes) -> bytes | None:
+    def start(self, blob: bytes, stored: bytes, log_id: bytes) -> bytes | None:
         """The first link: takes over the log's keys; returns what it is hashed behind, None if it cannot be read."""
         try:
             begin = control.decode(layout.content(blob), control.Begin)
         except ValueError:
             return None  # `judge` tells
         self.begin, self.keys[0], self._read_keys[0] = begin, begin.sign, begin.read
+        own = layout.genesis(log_id, begin.sign)
         if self._key is not None and begin.sign != self._key[1]:
+            if layout.link_hash(blob, own) != stored:  # its bytes changed; the log is the one that was meant
+                self.keys[0] = self._key[1]
+                return layout.genesis(log_id, self._key[1])
             self._findings.fault(Verdict.OTHER_LOG, 1, "begins with another verification key than the one given")
         if begin.events_before:
             self._findings.remark(
@@ -55,7 +61,18 @@ class Contents:
             )
         if begin.keys_in != "keyring":
             self._findings.remark(f"its keys were made in a {begin.keys_in}: every program of that user can read them")
-        return layout.genesis(log_id, begin.sign)
+        return own
+
+    def distrust(self, kind: int) -> None:
+        """The hash of a clear link is wrong: keys that it hands on are taken as unknown, and nobody is blamed by them."""
+        self.unsure = True
+        if kind == Kind.EPOCH and not self._proved:
+            self.keys.pop(self.epoch, None)
+            self._read_keys.pop(self.epoch, None)
+        elif kind == Kind.BEGIN:
+            self._read_keys.pop(0, None)
+            if self._key is None or self.keys.get(0) != self._key[1]:
+                self.keys.pop(0, None)
 
     def judge(self, seq: int, header: Header, blob: bytes, before: bytes | None) -> str | None:
         """What kind it is, and whether it may stand here; a sentence where it may not."""
@@ -117,9 +134,10 @@ class Contents:
         self.epoch = header.epoch
         self.keys[self.epoch], self._read_keys[self.epoch] = new.sign, new.read
         self.runs.clear()
-        if old is None:
-            return None  # they are gone, and that was told
-        return None if is_signature(old, new.signature, message) else "new keys that the old ones did not sign"
+        if old is None or before is None:
+            return None  # what they would be held against is gone, and that was told
+        self._proved = is_signature(old, new.signature, message)
+        return None if self._proved else "new keys that the old ones did not sign"
 
     def repairs(self, seq: int, blob: bytes, stored: bytes, torn: Torn, log_id: bytes | None) -> bool:
         """Whether this link is the record of the torn row before it, hashed behind the link before that."""

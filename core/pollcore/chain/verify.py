@@ -114,7 +114,8 @@ class Verifier:
             wrong = self._contents.judge(seq, header, blob, self._prev)
             if self._prev is not None and layout.link_hash(blob, self._prev) != stored:
                 # what it says is followed all the same, so that one fault does not become many
-                self._contents.unsure = self._contents.unsure or header.kind not in layout.SEALED
+                if header.kind not in layout.SEALED:
+                    self._contents.distrust(header.kind)
                 wrong = "the hash over its bytes is another: it, or the hash before it, was changed"
             if wrong is not None:
                 self._fault(Verdict.ALTERED, seq, wrong)
@@ -144,7 +145,7 @@ class Verifier:
         if self._log_id is None:
             self._log_id = header.log_id
         if seq == 1:
-            self._prev = self._contents.start(blob, self._log_id)
+            self._prev = self._contents.start(blob, stored, self._log_id)
         if (header.log_id, header.seq) == (self._log_id, seq):
             return False
         as_it_was = layout.LEAD + self._log_id + seq.to_bytes(8, "big") + blob[RUN_AT:]
@@ -158,7 +159,7 @@ class Verifier:
                 self._moved = True
                 return True
             self._log_id = header.log_id  # the rest is judged as what it is
-            self._prev = self._contents.start(blob, self._log_id)
+            self._prev = self._contents.start(blob, stored, self._log_id)
             return False
         else:
             self._fault(Verdict.REORDERED, seq, f"holds link {header.seq}: rows were moved or renumbered")

@@ -107,8 +107,6 @@ def test_errors_of_the_core_have_their_code_and_exit(
         (["list", "--status", "odd"], "'waiting'"),
         (["pause", "--provider", "p", "--until", "2020-01-01T00:00:00"], "time without a zone"),
         (["close", "op"], "--because"),
-        (["audit", "verify"], "not in this version"),
-        (["audit", "export", "f"], "not in this version"),
         (["credential", "set", "é", "--origin", "https://x", "--kind", "bearer"], "1-64 letters"),
         (["credential", "set", "k", "--origin", "https://x", "--kind", "token"], "header:NAME"),
         (["credential", "mode", "k", "always"], "per_call"),
@@ -208,8 +206,13 @@ def test_the_console_hardens_its_process_before_a_screen_is_drawn(
 ) -> None:
     drawn: list[str] = []
     monkeypatch.setattr("pollconsole.cli.screen._needs_a_terminal", lambda *_: None)
-    monkeypatch.setattr("pollconsole.app.run_console", lambda *_: drawn.extend(hardened) or 0)
-    monkeypatch.setattr("pollconsole.app.run_demo", lambda: drawn.extend(hardened) or 0)
+
+    def draw(*_: Any) -> int:
+        drawn.extend(hardened)
+        return 0
+
+    monkeypatch.setattr("pollconsole.app.run_console", draw)
+    monkeypatch.setattr("pollconsole.app.run_demo", draw)
     assert (entry.run([]), entry.run(["demo"])) == (0, 0)
     assert drawn == ["hardened"] * 3
 
