@@ -19,11 +19,12 @@ from typing import Any, ClassVar, Final
 
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
+from textual.command import CommandPalette
 from textual.screen import Screen
 
 from pollconsole.core_thread import CoreThread
 from pollconsole.mailbox import CoreRole
-from pollconsole.screens.base import ConsoleScreen
+from pollconsole.screens.base import ConsoleScreen, SteadySize
 from pollconsole.screens.card import CardScreen
 from pollconsole.screens.detail import DetailScreen
 from pollconsole.screens.group import GroupScreen
@@ -42,6 +43,10 @@ STALL_S: Final = 5.0
 QUIT_S: Final = 3.0
 """Within this time `Q` confirms `q`."""
 TITLE: Final = "pollconsole"
+
+
+class Palette(SteadySize[None], CommandPalette):
+    """The list of commands, over whatever screen is on top."""
 
 
 class ConsoleApp(ThemedApp):
@@ -89,13 +94,22 @@ class ConsoleApp(ThemedApp):
 
     def on_mount(self) -> None:
         self.set_interval(TICK_S, self._tick)
-        with contextlib.suppress(NotImplementedError, ValueError, RuntimeError):
-            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self.guard_terminal_gone)
+        for number, act in (
+            (signal.SIGHUP, self.guard_terminal_gone),
+            (signal.SIGTERM, self._told_to_end),
+            (signal.SIGINT, self._told_to_end),
+        ):
+            with contextlib.suppress(NotImplementedError, ValueError, RuntimeError):
+                asyncio.get_running_loop().add_signal_handler(number, act)
 
     def guard_terminal_gone(self) -> None:
         """The terminal hung up: no screen any more; requests in flight are still recorded."""
         self.terminal_gone = True
         self.exit(return_code=0)
+
+    def _told_to_end(self) -> None:
+        """Another process asked this one to end (ctrl-c is a key here): the terminal is given back as it was."""
+        self.exit(0)
 
     def _tick(self) -> None:
         """Look into the mailbox, hand what is new to the screen on top."""
@@ -207,6 +221,10 @@ class ConsoleApp(ThemedApp):
     def action_confirm_quit(self) -> None:
         if time.monotonic() - self._quit_asked <= QUIT_S:
             self.exit(0)
+
+    def action_command_palette(self) -> None:
+        if not CommandPalette.is_open(self):
+            self.push_screen(Palette(id="--command-palette"))
 
     def action_help_quit(self) -> None:
         self.action_ask_quit()

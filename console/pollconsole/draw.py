@@ -69,6 +69,28 @@ def clip(line: Line, width: int) -> Line:
     return tuple(kept)
 
 
+def flow(items: Sequence[Span], width: int, *, first: Line = (), indent: int = 0, sign: str = " · ") -> list[Line]:
+    """*items* one after the other, as many on a line as fit whole; none is broken unless it is longer than a line.
+
+    Args:
+        first: what the first line begins with, two spaces before the first item.
+        indent: spaces before every other line.
+        sign: stands between two items on one line.
+    """
+    lines: list[Line] = []
+    current, fresh = first, bool(first)
+    for item in items:
+        gap = "  " if fresh else sign
+        if current and width_of(current) + cell_len(gap) + cell_len(item[0]) <= width:
+            current = (*current, (gap, "muted"), item)
+        else:
+            if current:
+                lines.append(current)
+            current = ((" " * indent, "text"), item) if indent else (item,)
+        fresh = False
+    return [*lines, current] if current else lines
+
+
 def beside(left: Line, right: Line, width: int) -> Line:
     """*left* and *right* at the two ends of one line; the left one gives way."""
     right = clip(right, width)

@@ -79,6 +79,9 @@ class GuardDriver(StampingDriver, LinuxDriver):
         super().__init__(app, debug=debug, mouse=mouse, size=size)
         self._file: Any = _Output(self._file)
         self._active = False
+        if self._size is None:
+            # Else the app guesses its first size by other rules than `_get_terminal_size`, and lays out twice.
+            self._size = self._get_terminal_size()
         # A hang-up continues the process, too, and so may anyone. The stock handler starts a second pair of threads
         # then, inside a signal handler; here the loop does it, and only for a terminal that is still there.
         loop = asyncio.get_running_loop()
@@ -95,7 +98,8 @@ class GuardDriver(StampingDriver, LinuxDriver):
 
     def _get_terminal_size(self) -> tuple[int, int]:
         """The size of the terminal itself. The stock driver believes ``COLUMNS`` and ``LINES``, by which a card that is
-        cut off would count as whole."""
+        cut off would count as whole. A terminal that knows no size (a serial line, a pty that nobody sized: 0x0) is
+        taken for those, else for 80x24, until it says more."""
         try:
             columns, rows = os.get_terminal_size(self.fileno)
         except (OSError, ValueError):

@@ -8,9 +8,11 @@ Source: spec V1 (state, next request, time left, requests, failures and rate-lim
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 import msgspec
+from rich.cells import cell_len
 
 from pollconsole import words
 from pollconsole.draw import Span, fit
@@ -31,6 +33,8 @@ from pollcore.facts import (
 LOW_PART: Final = 0.10
 """Under this part of a budget left, the row says so."""
 MAX_CELL: Final = 60
+GLYPH: Final = 2
+"""Cells of a status's glyph and its space."""
 
 STATUS_ROLE: Final[dict[Status, str]] = {
     Status.WAITING: "calm",
@@ -54,44 +58,81 @@ SOURCE_WORDS: Final[dict[DelaySource, str]] = {
 
 
 class Column(msgspec.Struct, frozen=True):
-    """One column. *width* in cells; *grow*: what it may take of a wider screen; *turn*: who grows before whom; *least*:
-    shown from this width on."""
+    """One column. *width*: the fewest cells that it lives with; *right*: figures end together; *least*: shown from this
+    width of the table on."""
 
     key: str
     head: str
     width: int
     right: bool = False
-    grow: int = 0
-    turn: int = 0
     least: int = 0
 
 
 COLUMNS: Final = (
-    Column("operation", "OPERATION", 11, grow=4),
-    Column("provider", "PROVIDER", 8, grow=4, turn=1, least=79),
-    Column("status", "STATUS", 11, grow=8, turn=3),
-    Column("state", "JOB SAYS", 8, grow=8, turn=2, least=79),
+    Column("operation", "OPERATION", 9),
+    Column("provider", "PROVIDER", 6, least=79),
+    Column("status", "STATUS", 9),
+    Column("state", "JOB SAYS", 8, least=79),
     Column("next", "NEXT", 6, right=True, least=44),
     Column("left", "LEFT", 8, right=True),
-    Column("requests", "REQUESTS", 8, right=True, least=56),
+    Column("requests", "REQS", 4, right=True, least=56),
     Column("failures", "FAIL", 4, right=True, least=79),
     Column("limited", "429", 4, right=True, least=79),
-    Column("note", "NOTE", 20, grow=60, turn=4, least=112),
+    Column("note", "NOTE", 20, least=112),
 )
 LEAD: Final = 2
 """The cursor's mark and a space."""
+WANTED: Final[Mapping[str, int]] = {"operation": 15, "provider": 24, "requests": 8, "failures": 4, "limited": 4}
+"""Cells that ids (`op-` and 12 digits), names and figures want where no row says otherwise."""
+MAX_OPERATION: Final = 24
+_GROWTH: Final = (
+    *(("requests", 15), ("failures", 9), ("limited", 9)),  # a figure that is cut says another thing
+    *(("operation", 15), ("provider", 8), ("status", 11), ("provider", 14), ("operation", MAX_OPERATION)),
+    *(("state", 16), ("provider", 24), ("status", 19), ("note", 80)),
+)
+"""Who may grow to how many cells, one after the other, as long as there is room."""
 
 
-def columns_for(width: int) -> tuple[Column, ...]:
-    """The columns that *width* cells hold, grown to fill them."""
+def columns_for(width: int, wanted: Mapping[str, int] = WANTED) -> tuple[Column, ...]:
+    """The columns that *width* cells hold, grown to fill them. *wanted*: by column, cells that its texts take."""
     chosen = [column for column in COLUMNS if column.least <= width]
-    spare = width - LEAD - sum(column.width for column in chosen) - (len(chosen) - 1)
-    more: dict[str, int] = {}
-    for column in sorted(chosen, key=lambda each: each.turn):
-        more[column.key] = max(0, min(column.grow, spare))
-        spare -= more[column.key]
-    more["operation"] += max(0, spare)  # where nothing else has use for it
-    return tuple(msgspec.structs.replace(column, width=column.width + more[column.key]) for column in chosen)
+    cells = {column.key: column.width for column in chosen}
+    spare = width - LEAD - sum(cells.values()) - (len(chosen) - 1)
+    for key, most in _GROWTH:
+        if key in cells and spare > 0:
+            more = max(0, min(spare, min(most, wanted.get(key, most)) - cells[key]))
+            cells[key] += more
+            spare -= more
+    cells["operation"] += max(0, spare)  # where nothing else has use for it
+    return tuple(
+        msgspec.structs.replace(
+            column,
+            width=cells[column.key],
+            head="REQUESTS" if column.key == "requests" and cells["requests"] >= len("REQUESTS") else column.head,
+        )
+        for column in chosen
+    )
+
+
+def wanted_by(operations: Iterable[Operation]) -> dict[str, int]:
+    """Cells that the texts of these rows take, by column; the same for the same rows, whatever the clock says."""
+    wanted = {"operation": 9, "provider": 8, "requests": 4, "failures": 4, "limited": 4}
+    for operation in operations:
+        for key, cells in (
+            ("operation", cell_len(safe(operation.operation_id, MAX_CELL))),
+            ("provider", cell_len(safe(operation.submitted.provider, MAX_CELL))),
+            ("requests", _figure_cells(operation.max_status_requests, operation.status_requests_used)),
+            ("failures", _figure_cells(operation.max_transport_failures, operation.transport_failures_used)),
+            ("limited", _figure_cells(operation.max_rate_limited, operation.rate_limited_used)),
+        ):
+            if cells > wanted[key]:
+                wanted[key] = cells
+    return wanted
+
+
+def _figure_cells(allowed: int, used: int) -> int:
+    """Of `12/12!`: a figure grows while it is watched, its column must not."""
+    return len(str(max(allowed, used))) + len(str(allowed)) + 2
 
 
 def cell(key: str, operation: Operation, now: Moment, asked: bool) -> Span:
@@ -125,6 +166,8 @@ def row(operation: Operation, now: Moment, columns: tuple[Column, ...], *, asked
     cells = []
     for column in columns:
         words_, role = cell(column.key, operation, now, asked)
+        if column.key == "status" and cell_len(words_) > column.width:
+            words_ = words_[GLYPH:]  # the word says it; the glyph is for those who have room
         cells.append((fit(words_, column.width, right=column.right), role))
     return tuple(cells)
 
@@ -145,7 +188,7 @@ def next_span(operation: Operation, now: Moment) -> Span:
     left = at - now.wall
     if left <= 0:
         return ("now", "calm") if operation.lease_owner is None else ("asking", "calm")
-    return countdown(left), "held" if operation.status is Status.HELD else "text"
+    return short_countdown(left), "held" if operation.status is Status.HELD else "text"
 
 
 def left_span(operation: Operation, now: Moment) -> Span:
@@ -233,6 +276,13 @@ def countdown(ms: int) -> str:
     hours, rest = divmod(seconds, HOUR // SECOND)
     minutes, seconds = divmod(rest, MINUTE // SECOND)
     return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"
+
+
+def short_countdown(ms: int) -> str:
+    """As `countdown`, in six cells: from an hour on without seconds, `1h 04m`."""
+    if ms >= DAY or ms < HOUR:
+        return countdown(ms)
+    return f"{ms // HOUR}h {ms % HOUR // MINUTE:02d}m" if ms < 10 * HOUR else f"{ms // HOUR}h{ms % HOUR // MINUTE:02d}m"
 
 
 def bar(used: float, whole: float, cells: int) -> tuple[Span, Span]:

@@ -32,8 +32,8 @@ _INVISIBLE = frozenset(
 def safe(text: str, limit: int = DEFAULT_LIMIT, *, multiline: bool = False) -> str:
     """Return *text* so that a terminal can only draw it, at most *limit* characters long.
 
-    Kept: printable ASCII, letters, numbers, punctuation, symbols and space separators, and up to two combining marks in
-    a row. All else (control characters, escape, bidirectional overrides, zero-width and private characters, surrogates,
+    Kept: printable ASCII, letters, numbers, punctuation, symbols, and up to two combining marks in a row. A space of
+    another kind (no-break, thin, ideographic) becomes a plain one, so that lines break and columns stand. All else (control characters, escape, bidirectional overrides, zero-width and private characters, surrogates,
     invisible fillers) is written out as ``<1B>`` or ``<U+202E>``. The text is NFC-normalised. What does not fit is
     replaced by one ``…`` at the end, so a cut is never silent and never splits a written-out character.
 
@@ -89,6 +89,6 @@ def _shown(character: str, marks: int, multiline: bool) -> str:
     if multiline and character == "\t":
         return _TAB_IN_TEXT
     if marks <= MAX_MARKS_IN_A_ROW and is_drawn(character):
-        return character
+        return " " if unicodedata.category(character) == "Zs" else character
     point = ord(character)
     return f"<{point:02X}>" if point < 0x100 else f"<U+{point:04X}>"

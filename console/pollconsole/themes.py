@@ -106,18 +106,26 @@ class Loaded:
         self.roles = inks["roles"]
         self.grounds = inks["grounds"]
         self.palette = Palette(self.roles, self.grounds)
-        colours: dict[str, Any] = {
+        colours = {
             key: ink.colour.css if ink.colour.ansi is not None else ink.colour.hex
             for key, ink in inks["colours"].items()
         }
         self.theme = Theme(
             name=PREFIX + name + mark,
+            primary=colours["primary"],
+            secondary=colours["primary"],
+            warning=colours["warning"],
+            error=colours["error"],
+            success=colours["success"],
+            accent=colours["accent"],
+            foreground=colours["foreground"],
+            background=colours["background"],
+            surface=colours["surface"],
+            panel=colours["panel"],
+            boost="ansi_default" if self.terminal else None,
             dark=self.dark,
             ansi=self.terminal,
-            secondary=colours["primary"],
-            boost="ansi_default" if self.terminal else None,
             variables=_variables(self.dark) if self.terminal else {},
-            **colours,
         )
 
 

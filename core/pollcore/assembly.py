@@ -44,6 +44,8 @@ WRITERS: Final = frozenset({"run", "console", "demo"})
 SETUP_LOCK: Final = "setup"
 AUDIT_LIMIT_S: Final = 2.0
 """Of one keyring call of the audit."""
+AUDIT_END_S: Final = 3.0
+"""How long the end of a process may wait for its last checkpoint and anchor."""
 SETUP_TRIES: Final = 100
 SETUP_PAUSE_S: Final = 0.1
 
@@ -188,13 +190,14 @@ class Core:
 
     async def _audit_end(self) -> None:
         """A process that polled leaves a checkpoint and an anchor, if store and keyring let it."""
-        if self._anchoring is not None:
-            await asyncio.wait([self._anchoring])
-        if self.kind in WRITERS and self._begun and self._over.audit is None:
-            try:
-                await self.audit.finish(self.store, self.clock.now())
-            except StoreUnusable:
-                pass  # told when it happened; the chain is as it was committed
+        try:
+            async with asyncio.timeout(AUDIT_END_S):
+                if self._anchoring is not None:
+                    await asyncio.wait([self._anchoring])
+                if self.kind in WRITERS and self._begun and self._over.audit is None:
+                    await self.audit.finish(self.store, self.clock.now())
+        except (StoreUnusable, TimeoutError):
+            pass  # told when it happened; the chain is as it was committed, its anchor behind it
 
     async def _authorise(self, writes: Sequence[Write]) -> None:
         if self._over.audit is None:

@@ -1,14 +1,14 @@
-"""The attack table, row by row: what is found without a key, with the anchor, and with a head that was kept elsewhere."""
+"""The attack table, row by row: what is found without a key, with the anchor, with a head that was kept elsewhere."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import pytest
-from tests.audit.logs import READ, Log, flipped, kinds, rebuilt
 
 from pollcore.chain.findings import Verdict
 from pollcore.chain.layout import Kind
+from tests.audit.logs import READ, Log, flipped, kinds, rebuilt
 
 V = Verdict
 
@@ -204,4 +204,14 @@ def test_no_link_at_all_is_missing() -> None:
     anchor = log.head
     log.rows, log.notes = [], []
     assert log.verify(anchor).verdict is V.MISSING
-    assert [v.exit_code for v in (V.INTACT, V.ALTERED, V.REORDERED, V.TRUNCATED, V.TORN, V.MISSING, V.TAIL, V.OTHER_LOG)] == [0, 20, 21, 22, 23, 24, 25, 26]  # fmt: skip
+    codes = {v.value: v.exit_code for v in V}
+    assert codes == {
+        "intact": 0,
+        "altered": 20,
+        "removed_or_reordered": 21,
+        "truncated": 22,
+        "torn_last_write": 23,
+        "missing": 24,
+        "unsigned_tail": 25,
+        "other_log": 26,
+    }

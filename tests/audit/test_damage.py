@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.audit.logs import Log, event, flipped
 
 from pollcore.adapters.audit_chain import Torn
 from pollcore.chain import layout
 from pollcore.chain.findings import Verdict
 from pollcore.facts import StoreUnusable
+from tests.audit.logs import Log, event, flipped
 
 V = Verdict
 

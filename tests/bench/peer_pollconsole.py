@@ -60,7 +60,9 @@ async def main(a):
     if not a.resume:
         (home / "providers").mkdir(parents=True, mode=0o700)
         (home / "providers/bench.toml").write_text(CONTRACT)
-        (home / "config.toml").write_text(f'[providers.bench-1]\ncontract = "bench"\nbase_url = "{a.base_url}"\n')
+        (home / "config.toml").write_text(
+            f'[audit]\nkey_file = "reading.key"\n[providers.bench-1]\ncontract = "bench"\nbase_url = "{a.base_url}"\n'
+        )
     async with open_core(home, kind="run", backend=MemoryBackend(), slots=a.slots) as core:
         if not a.resume:
             for job in job_ids(a.jobs):

@@ -7,7 +7,16 @@ imported before one of these functions is called, so that help and completion st
 from typing import TYPE_CHECKING
 
 from pollconsole.bridge.contracts import check_contract, explain, provider, providers
-from pollconsole.bridge.door import config, harden, home_path, parse_span, with_core
+from pollconsole.bridge.door import (
+    config,
+    harden,
+    home_is_named,
+    home_path,
+    missing_home,
+    parse_span,
+    with_core,
+    without_store,
+)
 from pollconsole.bridge.health import doctor_facts, facts_without_a_store, home_faults, store_path
 from pollconsole.bridge.keys import credential_mode, credentials, remove_credential, set_credential
 from pollconsole.bridge.pauses import known_provider, paused_until, stopped_by
@@ -45,8 +54,10 @@ __all__ = [
     "find",
     "harden",
     "home_faults",
+    "home_is_named",
     "home_path",
     "known_provider",
+    "missing_home",
     "operations",
     "operator_name",
     "parse_span",
@@ -65,4 +76,5 @@ __all__ = [
     "whole",
     "whole_with_card",
     "with_core",
+    "without_store",
 ]

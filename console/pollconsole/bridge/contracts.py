@@ -15,6 +15,8 @@ from pollcore.facts import Answer, Refused
 
 if TYPE_CHECKING:
     from pollcore.assembly import Core
+    from pollcore.contract import Contract
+    from pollcore.facts import Operation
 
 
 def providers(core: Core) -> list[dict[str, Any]]:
@@ -79,7 +81,7 @@ def explain(
     now = core.clock.now()
     timed = msgspec.structs.replace(answer, sent_at=now.wall, answered_at=now.wall)
     operation = documents.example_operation(contract, now, job_id, params)
-    read = reading.explain(contract, operation, timed, now, contract.base_url or "")
+    read = reading.explain(contract, operation, timed, now, _asked(contract, operation))
     seen = read.observation
     decision = decide.decide(operation, seen, policy=contract.policy, now=now, draw=0.5)
     why = {"rule": read.rule, "read": [f"{path}: {value}" for path, value in read.read], "body_fault": read.body_fault}
@@ -87,3 +89,13 @@ def explain(
     if seen.result is not None:
         view["result"] = result_view(seen.result, reveal=False)
     return {"contract": contract.name, **why, "observation": view, "decision": documents.decision(decision, now.wall)}
+
+
+def _asked(contract: Contract, operation: Operation) -> str:
+    """The URL that would have been asked: relative links of the answer resolve against it, as in the core."""
+    from pollcore.contract import requests
+
+    try:
+        return requests.status_request(contract, operation, None).url
+    except Refused:
+        return contract.base_url or next(iter(contract.request_origins), "")

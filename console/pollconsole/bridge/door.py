@@ -5,15 +5,19 @@ Job: one function runs with one open core on an event loop of its own. Must not 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 if TYPE_CHECKING:
     from pollcore.adapters.config import Config
     from pollcore.assembly import Core
 
 T = TypeVar("T")
+READ_ONLY: Final = (
+    "{home} cannot be written, it is only read: nothing can be handed over, decided or polled from here"
+)
 
 
 def with_core(
@@ -34,11 +38,14 @@ def with_core(
     """
     import asyncio
 
+    from pollcore.adapters.places import can_be_written
     from pollcore.assembly import open_core
 
     async def body() -> T:
         async with open_core(home, kind=kind, **overrides) as core:
             try:
+                if tell is not None and os.path.lexists(core.home.home) and not can_be_written(core.home.home):
+                    tell(READ_ONLY.format(home=core.home.home))
                 _tell(core, tell)
                 return await job(core)
             finally:
@@ -64,6 +71,38 @@ def home_path(home: Path | None) -> Path:
     from pollcore.adapters.places import find
 
     return find(None if home is None else str(home)).home
+
+
+def missing_home(home: Path | None) -> str | None:
+    """The path of a home that does not exist, and near names beside it; None: it is there. Makes nothing."""
+    from difflib import get_close_matches
+
+    from pollcore.adapters.places import beside
+
+    folder = home_path(home)
+    if os.path.lexists(folder):
+        return None
+    near = get_close_matches(folder.name, beside(folder), n=3)
+    return f"{folder}; did you mean {' or '.join(str(folder.parent / name) for name in near)}?" if near else str(folder)
+
+
+def home_is_named(home: Path | None) -> bool:
+    """Whether a flag or a variable named the home; False: it is the platform's."""
+    from pollcore.adapters.places import is_named
+
+    return is_named(None if home is None else str(home))
+
+
+def without_store(home: Path | None) -> Core:
+    """A core whose settings are read and whose store stays closed: for what contracts and settings alone tell.
+
+    Makes nothing. Raises Refused: the settings.
+    """
+    from pollcore.assembly import open_core
+
+    core = open_core(home)
+    core.config = config(home)
+    return core
 
 
 def config(home: Path | None) -> Config:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pollconsole import words
 from pollconsole.bridge.contracts import providers
-from pollconsole.bridge.door import config, home_path
+from pollconsole.bridge.door import home_path, without_store
 from pollconsole.bridge.keys import credentials
 from pollcore.facts import PollconsoleError, StoreUnusable, iso
 
@@ -68,11 +68,7 @@ async def doctor_facts(core: Core) -> Facts:
 
 async def facts_without_a_store(home: Path | None) -> Facts:
     """The same without opening anything: what settings, keyring and contracts tell. Raises Refused: the settings."""
-    from pollcore.assembly import open_core
-
-    core = open_core(home)
-    core.config = config(home)
-    return await _machine(core, ())
+    return await _machine(without_store(home), ())
 
 
 async def _machine(core: Core, named: Iterable[str]) -> Facts:

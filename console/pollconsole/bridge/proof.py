@@ -150,5 +150,5 @@ async def accept_loss(core: Core, because: str) -> None:
     """Go on after a loss that the anchor knows of, on record. Raises Refused, CredentialUnavailable."""
     from pollcore.adapters.audit_epochs import accept_loss as accept
 
-    await core.audit.load(core.store)
+    await core.prepare()
     await accept(core.audit, core.store, core.clock.now(), because)

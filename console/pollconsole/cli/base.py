@@ -48,6 +48,8 @@ class HomeType(click.ParamType):  # type: ignore[type-arg]
 def _keep(ctx: click.Context, param: click.Parameter, value: Any) -> None:
     """Store the setting for the whole call, so that it counts before and after the command's name."""
     common = ctx.find_root().ensure_object(Common)
+    if isinstance(value, Path) and common.home not in (None, value):
+        raise click.UsageError(f"--home is there twice, as {common.home} and as {value}; give it once", ctx)
     if value and param.name:
         setattr(common, param.name, value)
 
@@ -75,6 +77,16 @@ def common_options() -> list[click.Parameter]:
     ]
 
 
+def refuse_twice(command: click.Command, ctx: click.Context, args: Sequence[str]) -> None:
+    """Raises UsageError for an option that holds one value and is there twice: click would keep the last one alone."""
+    if ctx.resilient_parsing:
+        return
+    _, _, order = command.make_parser(ctx).parse_args(args=list(args))
+    for param in order:
+        if isinstance(param, click.Option) and not (param.multiple or param.is_flag) and order.count(param) > 1:
+            raise click.UsageError(f"{param.opts[0]} is there twice; give it once", ctx)
+
+
 class Command(click.Command):
     """A command that takes the common options and shows examples after its help."""
 
@@ -82,6 +94,10 @@ class Command(click.Command):
         super().__init__(*args, **kwargs)
         self.params.extend(common_options())
         self.examples = tuple(examples)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        refuse_twice(self, ctx, args)
+        return super().parse_args(ctx, args)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         super().format_epilog(ctx, formatter)
@@ -100,6 +116,10 @@ class LazyGroup(click.Group):
         self.params.extend(common_options())
         self.lazy = dict(lazy or {})
         self.examples = tuple(examples)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        refuse_twice(self, ctx, args)
+        return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [*self.lazy, *super().list_commands(ctx)]

@@ -82,7 +82,7 @@ def set_(common: Common, name: str, origins: tuple[str, ...], kind: tuple[str, t
         await bridge.set_credential(core, name, kind=kind[0], names=kind[1], origins=origins, secret=secret)
         return await bridge.credentials(core)
 
-    stored = calls.with_core(common, body)
+    stored = calls.with_core(common, body, makes=True)
     mine = [view for view in stored if view["name"] == name]
     if common.json:
         out.document({"credentials": mine})

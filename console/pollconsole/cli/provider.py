@@ -14,7 +14,8 @@ from pollconsole.cli import calls, files, out, present
 from pollconsole.cli.base import Common, LazyGroup, command, pass_common
 from pollconsole.cli.values import File, Pair, ProviderName, Text
 
-MAX_CONTRACT_BYTES: Final = 1 << 20
+MAX_CONTRACT_BYTES: Final = 256 << 10
+"""As for a file in `providers/`: what is checked here can be used there."""
 
 
 @click.group(
@@ -31,11 +32,7 @@ def provider() -> None:
 @pass_common
 def list_(common: Common) -> None:
     """List contracts and configured providers by name."""
-
-    async def body(core: bridge.Core) -> list[dict[str, Any]]:
-        return bridge.providers(core)
-
-    found = calls.with_core(common, body)
+    found = bridge.providers(_settings(common))
     if common.json:
         out.document({"providers": found})
         return
@@ -48,11 +45,7 @@ def list_(common: Common) -> None:
 @pass_common
 def show(common: Common, name: str) -> None:
     """Show one contract with the settings of its instance."""
-
-    async def body(core: bridge.Core) -> dict[str, Any]:
-        return bridge.provider(core, name)
-
-    found = calls.with_core(common, body)
+    found = bridge.provider(_settings(common), name)
     if common.json:
         out.document(found)
     else:
@@ -91,15 +84,18 @@ def explain(common: Common, contract: str, response: str, job_id: str, param: tu
     saved = files.read_bytes(response, "--response", files.MAX_RESPONSE_BYTES)
     answer = files.parse_response(saved, response, "--response")
     text = _text(contract) if _is_file(contract) else None
-
-    async def body(core: bridge.Core) -> dict[str, Any]:
-        return bridge.explain(core, contract, text, answer, job_id, dict(param))
-
-    found = calls.with_core(common, body)
+    found = bridge.explain(_settings(common), contract, text, answer, job_id, dict(param))
     if common.json:
         out.document(found)
     else:
         out.text(present.nested(found))
+
+
+def _settings(common: Common) -> bridge.Core:
+    """Settings and contracts alone: the store stays closed. A home that was named and is not there is refused."""
+    if bridge.home_is_named(common.home):
+        calls.refuse_missing(common)
+    return bridge.without_store(common.home)
 
 
 def _is_file(name: str) -> bool:

@@ -36,14 +36,6 @@ COMMANDS = {
 }
 
 
-def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
-    if value and not ctx.resilient_parsing:
-        from pollconsole import __version__
-
-        click.echo(f"pollconsole {__version__}")
-        ctx.exit()
-
-
 @click.group(
     "pollconsole",
     cls=LazyGroup,
@@ -57,13 +49,11 @@ def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     ),
     context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 100},
 )
-@click.option(
-    "--version", is_flag=True, is_eager=True, callback=_version, expose_value=False, help="Print the version."
-)
+@click.option("--version", is_flag=True, help="Print the version.")
 @click.option("--read-only", is_flag=True, help="The console without a polling core, to look at what others run.")
 @click.pass_context
 @pass_common
-def root(common: Common, ctx: click.Context, read_only: bool) -> None:
+def root(common: Common, ctx: click.Context, version: bool, read_only: bool) -> None:
     """Waits for jobs at outside providers as bounded, audited actions; operators decide at the console.
 
     Without a command: the console. No command grants authority; only keypresses in the console do.
@@ -88,6 +78,15 @@ def root(common: Common, ctx: click.Context, read_only: bool) -> None:
     With --json an error is told twice: in words on standard error, and on standard output as the one document
     {"error": {"code": ..., "message": ...}}.
     """
+    if version:
+        from pollconsole import __version__
+        from pollconsole.cli import out
+
+        if common.json:
+            out.document({"version": __version__})
+        else:
+            out.text(f"pollconsole {__version__}")
+        ctx.exit()
     if ctx.invoked_subcommand is None:
         from pollconsole.cli.screen import open_console
 

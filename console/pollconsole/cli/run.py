@@ -62,7 +62,7 @@ def run(common: Common, until_idle: bool, for_ms: int | None) -> None:
         done: dict[str, Any] = msgspec.to_builtins(report)
         return done
 
-    report = calls.with_core(common, body, kind="run")
+    report = calls.with_core(common, body, kind="run", makes=True)
     if common.json:
         out.document({"run": report})
     else:

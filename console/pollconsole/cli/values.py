@@ -6,6 +6,7 @@ The checks are plain functions, used for flags and for the fields of `submit --f
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from typing import Any, Final
 
@@ -19,6 +20,8 @@ MAX_URL: Final = 8_192
 MAX_BECAUSE: Final = 2_000
 MAX_PARAMS: Final = 100
 MAX_DIGITS: Final = 12
+_NEGATIVE: Final = re.compile(r"[-\u2212][0-9]")
+_DATE: Final = re.compile(r"[0-9]+-")
 
 
 def check_text(value: str, limit: int = MAX_TEXT) -> str:
@@ -53,6 +56,10 @@ def check_span(value: str, *, zero: bool = False) -> int:
     """`90s`, `40m`, `2h`, `1d`, `1h30m` in ms. Raises ValueError."""
     from pollconsole import bridge
 
+    if zero and value == "0":
+        return 0
+    if _NEGATIVE.match(value):
+        raise ValueError("is negative; a span is like 40m, without a sign")
     ms = bridge.parse_span(value)
     if ms == 0 and not zero:
         raise ValueError("must be longer than 0")
@@ -71,8 +78,12 @@ def check_instant(value: str) -> Instant:
 
 def check_when(value: str) -> tuple[int | None, Instant | None]:
     """A span or an instant: (ms, None) or (None, instant). Raises ValueError."""
+    if _NEGATIVE.match(value):
+        raise ValueError("is negative; write a span without a sign, like 40m, or an ISO time")
     if value[:1].isdigit() and "-" not in value:
         return check_span(value), None
+    if not _DATE.match(value):
+        raise ValueError("neither a span like 40m nor a time like 2026-03-02T10:40:00Z")
     try:
         return None, check_instant(value)
     except ValueError as error:

@@ -6,9 +6,10 @@ Job: the frame. Must not know: any single screen. Textual's own footer leaks a w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, Generic, TypeVar
 
 from textual.binding import BindingType
+from textual.geometry import Size
 from textual.screen import Screen
 
 from pollconsole import words
@@ -18,9 +19,21 @@ from pollconsole.widgets import OneLine
 from pollcore.facts import Moment
 
 GAP = ("  ", "text")
+ResultType = TypeVar("ResultType")
 
 
-class ConsoleScreen(Screen[None]):
+class SteadySize(Screen[ResultType], Generic[ResultType]):
+    """A screen that is always laid out for the size that the terminal has now.
+
+    Textual's screen hands every layout's size to itself once more; two sizes under way at once (two quick resizes, or a
+    first guess and the truth) then take turns for ever, at a full repaint each, and nothing else is served.
+    """
+
+    def _screen_resized(self, size: Size) -> None:  # noqa: ARG002
+        super()._screen_resized(self.app.size)
+
+
+class ConsoleScreen(SteadySize[None]):
     """A screen over the shared state. `tick` is called four times a second while it is on top."""
 
     AUTO_FOCUS: ClassVar[str | None] = None

@@ -21,9 +21,13 @@ from pollcore.facts import Choice, ChoiceKind, Operation, Status, clock_time
 FIXED: Final = 8
 """E3's lines, `Safe options:` the last of them; further ones come after the choices."""
 COLUMN: Final = 38
-"""Short further lines stand two beside each other."""
+"""Short further lines stand two beside each other, the second from this cell on if it can."""
+MIN_GAP: Final = 2
 LABEL: Final = 18
+CHOICE_INDENT: Final = 4
 BAR_CELLS: Final = 20
+_LOUD: Final = ("warning:", "cannot be chosen", "for ", "not offered")
+"""How details begin that must not be read past."""
 _STATE_ROLE: Final = {State.ARMED: "good", State.PENDING: "attention", State.LOCKED: "danger", State.QUIET: "held"}
 _OPTIONS: Final = "Safe options:"
 
@@ -66,26 +70,41 @@ def body_lines(card: Drawable, width: int) -> list[Line]:
             role = "attention" if each.label == "Stopped because:" else "text"
             lines.append(((f"{each.label:<{LABEL}}", "muted"), text(each.text, role)))
     for option in card.options:
-        lines += choice_lines(option)
+        lines += choice_lines(option, width)
     if further:
         lines.append(())
         lines += columns([(each.label, each.text) for each in further], width)
     return lines
 
 
-def choice_lines(option: Option) -> list[Line]:
-    """`1  extend 15 min / 4 checks` and under it what it costs and leads to."""
+def choice_lines(option: Option, width: int) -> list[Line]:
+    """`1  extend 15 min / 4 checks` with every limit that it moves, then what it leads to and its warnings."""
     key, role = ("key", "title") if option.available else ("faint", "faint")
-    lines: list[Line] = [((f" {option.key}  ", key), text(option.label, role))]
-    costs = [each for each in option.details if " -> " in each or each.startswith("last possible check")]
+    return priced_lines(((f" {option.key}  ", key), text(option.label, role)), option.details, width)
+
+
+def priced_lines(head: Line, details: Sequence[str], width: int) -> list[Line]:
+    """*head* of a choice, its costs beside it (each unbroken), then the sentences, packed: a card is read to its end
+    before it arms, so a line that is not needed is a key more to press."""
+    costs = [each for each in details if is_cost(each)]
+    said = [each for each in details if each not in costs]
+    quiet = tuple(text(f" {each}", "muted") for each in said if not each.startswith(_LOUD))
+    loud = [text(each, "attention") for each in said if each.startswith(_LOUD)]
+    indent = (" " * CHOICE_INDENT, "text")
     if costs:
-        lines.append((("    ", "text"), text(" · ".join(costs), "text")))
-    for each in option.details:
-        if each in costs:
-            continue
-        loud = each.startswith(("warning:", "cannot be chosen:"))
-        lines.append((("    ", "text"), text(each, "attention" if loud else "muted")))
+        lines = draw.flow([text(each, "text") for each in costs], width, first=head, indent=CHOICE_INDENT)
+        if quiet:
+            lines.append((indent, (quiet[0][0].lstrip(), quiet[0][1]), *quiet[1:]))
+    else:
+        lines = [(*head, (" ", "text"), *quiet) if quiet else head]
+    if loud:
+        lines.append((indent, loud[0], *(span for each in loud[1:] for span in ((" ", "text"), each))))
     return lines
+
+
+def is_cost(detail: str) -> bool:
+    """Whether a detail of a choice is a limit that moves: `status requests 12 -> 16`."""
+    return " -> " in detail or detail.startswith("last possible check")
 
 
 def confirm_lines(choice: Choice, option: Option) -> list[Line]:
@@ -99,27 +118,20 @@ def confirm_lines(choice: Choice, option: Option) -> list[Line]:
 
 
 def columns(pairs: list[tuple[str, str]], width: int) -> list[Line]:
-    """Short pairs two beside each other, long ones on lines of their own; nothing is cut, the order is kept."""
+    """Two pairs beside each other where both fit on a line; nothing is cut, the order is kept."""
     lines: list[Line] = []
     waiting: Line | None = None
     for label, value in pairs:
         line: Line = ((f"{label} ", "muted"), text(value, "text"))
-        short = draw.width_of(line) < COLUMN and width >= 2 * COLUMN
-        if waiting is not None and short:
-            gap = " " * (COLUMN - draw.width_of(waiting))
-            lines.append((*waiting, (gap, "text"), *line))
-            waiting = None
-            continue
         if waiting is not None:
+            begins = max(COLUMN, draw.width_of(waiting) + MIN_GAP)
+            if begins + draw.width_of(line) <= width:
+                lines.append((*waiting, (" " * (begins - draw.width_of(waiting)), "text"), *line))
+                waiting = None
+                continue
             lines.append(waiting)
-            waiting = None
-        if short:
-            waiting = line
-        else:
-            lines.append(line)
-    if waiting is not None:
-        lines.append(waiting)
-    return lines
+        waiting = line
+    return lines if waiting is None else [*lines, waiting]
 
 
 def guard_bar(view: GuardView) -> tuple[Line, Line, Line]:

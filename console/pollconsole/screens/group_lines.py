@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 
 from pollconsole.approve import AnyOutcome
 from pollconsole.draw import Line, text
-from pollconsole.screens.card_lines import columns
+from pollconsole.screens.card_lines import columns, is_cost, priced_lines
 from pollcore.facts import ChoiceKind, Instant
 
 LABEL: Final = 18
@@ -88,7 +88,7 @@ def body_lines(card: Drawable, left_out: Sequence[tuple[str, str]], width: int) 
         lines.append(((f"{each.label:<{LABEL}} ", "muted"), text(each.text, role)))
     lines.append((("Choices for all of them at once:", "muted"),))
     for option in card.choices:
-        lines += choice_lines(option, card.count)
+        lines += choice_lines(option, card.count, width)
     lines.append(())
     lines += columns([(each.label, each.text) for each in card.lines[at:]], width)
     for operation_id, why in left_out:
@@ -96,25 +96,17 @@ def body_lines(card: Drawable, left_out: Sequence[tuple[str, str]], width: int) 
     return lines
 
 
-def choice_lines(option: GroupOption, all_of: int) -> list[Line]:
+def choice_lines(option: GroupOption, all_of: int, width: int) -> list[Line]:
     """`1  extend 15 min / 4 checks  2,990 of 3,000` and under it what it costs and leads to, as ranges."""
     key, role = ("key", "title") if option.unavailable is None else ("faint", "faint")
     count = f"all {all_of:,}" if option.count == all_of else f"{option.count:,} of {all_of:,}"
     count = "the list" if not option.decides else count
     head: Line = ((f" {option.key}  ", key), text(option.label, role), ("  ", "text"), (count, "attention"))
-    lines: list[Line] = [head]
-    costs = _costs(option)
-    if costs:
-        lines.append((("    ", "text"), text(" · ".join(costs), "text")))
-    for each in option.details:
-        if each not in costs:
-            loud = each.startswith(("warning:", "cannot be chosen", "for ", "not offered"))
-            lines.append((("    ", "text"), text(each, "attention" if loud else "muted")))
-    return lines
+    return priced_lines(head, option.details, width)
 
 
 def _costs(option: GroupOption) -> list[str]:
-    return [each for each in option.details if " -> " in each or each.startswith("last possible check")]
+    return [each for each in option.details if is_cost(each)]
 
 
 def confirm_lines(option: GroupOption, all_of: int) -> list[Line]:

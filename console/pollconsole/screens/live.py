@@ -133,7 +133,7 @@ class LiveScreen(ConsoleScreen):
         self.query_one("#head", OneLine).show(*head_lines(self.state, now))
 
     def _draw_columns(self) -> None:
-        self.query_one("#columns", OneLine).show(column_line(self.table.columns))
+        self.query_one("#columns", OneLine).show(column_line(self.table.shape))
 
     def _draw_views(self, now: Moment) -> None:
         width = self.app.size.width

@@ -7,6 +7,7 @@ Source: spec V1, O8, G5.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from pollconsole import rows
@@ -25,6 +26,30 @@ LATE_BEAT_MS: Final = 35_000
 class OperationTable(Table):
     """Rows of operations, drawn from the board at the moment of painting."""
 
+    def __init__(self, state: State, *, id: str | None = None) -> None:
+        super().__init__(state, id=id)
+        self._wanted: dict[str, int] = {}
+        self._columns: tuple[rows.Column, ...] = ()
+        self._columns_at = -1
+
+    def show_ids(self, ids: list[str]) -> None:
+        """Columns are as wide as these rows need, so they are known before the rows are drawn."""
+        if ids != self.ids or not self._wanted:
+            operations = self.state.board.operations
+            wanted = rows.wanted_by(operations[each] for each in ids if each in operations)
+            if wanted != self._wanted:
+                self._wanted, self._columns_at = wanted, -1
+                self.refresh()
+        super().show_ids(ids)
+
+    @property
+    def shape(self) -> tuple[rows.Column, ...]:
+        """The columns as they stand now."""
+        if self._columns_at != self.columns:
+            self._columns_at = self.columns
+            self._columns = rows.columns_for(max(0, self.columns), self._wanted or rows.WANTED)
+        return self._columns
+
     def line_of(self, operation_id: str) -> Line:
         state = self.state
         operation = state.board.operations.get(operation_id)
@@ -32,7 +57,7 @@ class OperationTable(Table):
         if operation is None:
             return (("  ", "text"), text(operation_id, "faint"))
         asked = state.board.asked(operation)
-        columns = rows.columns_for(self.columns)
+        columns = self.shape
         cells = list(rows.row(operation, now, columns, asked=asked))
         did = state.done.get(operation_id)
         if did is not None and columns[-1].key == "note":
@@ -70,10 +95,10 @@ def head_lines(state: State, now: Moment) -> tuple[Line, Line]:
     return left, right
 
 
-def column_line(width: int) -> Line:
+def column_line(columns: Sequence[rows.Column]) -> Line:
     """The names of the columns."""
     line: Line = (("  ", "faint"),)
-    for number, column in enumerate(rows.columns_for(max(0, width))):
+    for number, column in enumerate(columns):
         gap = ((" ", "faint"),) if number else ()
         line = (*line, *gap, (fit(column.head, column.width, right=column.right), "faint"))
     return line

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from pollconsole import words
+from pollconsole import rows, words
 from pollconsole.board import APPROVALS, Cause, by_cause
 from pollconsole.draw import Line, fit, text
 from pollconsole.screens.base import ConsoleScreen
@@ -20,10 +20,12 @@ from pollconsole.state import State
 from pollconsole.widgets import OneLine, Table
 from pollcore.facts import Moment
 
-ID: Final = 16
-REASON: Final = 25
-WAITS: Final = 11
-ENDS: Final = 11
+ID: Final = 15
+"""An id that we made is shown whole."""
+REASON: Final = 24
+"""The longest reason is shown whole."""
+WAITS: Final = 6
+ENDS: Final = 6
 LEAD: Final = 2
 _GROUP: Final = "cause "
 """Before the cause of a row that stands for many; no operation's id holds a space."""
@@ -44,9 +46,9 @@ class QueueTable(Table):
             return (mark, text(operation_id, "faint"))
         now = self.state.now()
         many = len(row.questions) > 1
-        said, role = (row.cause, "title") if many else (self._said(operation_id), "muted")
+        said, role = (_without(row.cause, row.reason), "title") if many else (self._said(operation_id), "muted")
         left = None if row.ends_at is None else row.ends_at - now.wall
-        ends = "passed" if left is not None and left <= 0 else words.span(left)
+        ends = words.NOTHING if left is None else "passed" if left <= 0 else rows.short_countdown(left)
         rest = max(0, self.columns - (LEAD + ID + REASON + WAITS + ENDS + 4))
         return (
             mark,
@@ -54,16 +56,26 @@ class QueueTable(Table):
             (" ", "text"),
             (fit(text(row.reason)[0], REASON), "attention"),
             (" ", "text"),
-            (fit(words.span(max(0, now.wall - row.oldest_at)), WAITS), "muted"),
-            (" ", "text"),
-            (fit(ends, ENDS), "attention" if ends == "passed" else "muted"),
-            (" ", "text"),
             (fit(text(said)[0], rest), role),
+            (" ", "text"),
+            (fit(rows.short_countdown(max(0, now.wall - row.oldest_at)), WAITS, right=True), "muted"),
+            (" ", "text"),
+            (fit(ends, ENDS, right=True), "attention" if ends == "passed" else "muted"),
         )
 
     def _said(self, operation_id: str) -> str:
+        """What tells it from others that stopped for the same reason: the detail, then label or job."""
         operation = self.state.board.operations.get(operation_id)
-        return "" if operation is None else operation.submitted.label or operation.submitted.job_id
+        if operation is None:
+            return ""
+        name = operation.submitted.label or operation.submitted.job_id
+        detail = operation.stop_detail
+        return name if detail is None else f"{detail.value} {name}"
+
+
+def _without(cause: str, reason: str) -> str:
+    """The cause after the reason that stands beside it: `unknown_state:acme:compiling` is `acme:compiling`."""
+    return cause.removeprefix(f"{reason}:")
 
 
 class QueueScreen(ConsoleScreen):
@@ -105,15 +117,23 @@ class QueueScreen(ConsoleScreen):
     def tick(self, now: Moment, changed: bool) -> None:
         what = "approvals that wait" if self.approvals else "decisions that wait"
         self.show_head(((f" {what}", "title"),), now)
-        heads = (("WHO", ID), ("WHY", REASON), ("WAITS", WAITS), ("FIRST ENDS", ENDS))
-        line = " ".join(fit(head, width) for head, width in heads)
-        self.query_one("#columns", OneLine).show(((f"  {line} FOR", "faint"),))
+        self._draw_columns()
         self.keys(("Enter", "open the card"), ("t", "detail"), ("Esc", "back"))
         if changed:
             self._fill()
         else:
             self.table.refresh_changed()
         self._say()
+
+    def _draw_columns(self) -> None:
+        rest = max(0, self.table.columns - (LEAD + ID + REASON + WAITS + ENDS + 4))
+        heads = (("WHO", ID), ("WHY", REASON), ("WHAT", rest))
+        line = " ".join(fit(head, width) for head, width in heads)
+        figures = f"{fit('WAITS', WAITS, right=True)} {fit('ENDS', ENDS, right=True)}"
+        self.query_one("#columns", OneLine).show(((f"  {line} {figures}", "faint"),))
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._draw_columns)
 
     def _say(self) -> None:
         """The whole cause of a row that has no room for it; else what was said last."""

@@ -23,20 +23,24 @@ from pollcore.facts import (
     CredentialUnavailable,
     EventName,
     Fault,
+    FaultKind,
     Operation,
     Refused,
     ResultPointer,
+    SealedUnreadable,
     Stale,
     Status,
 )
 from pollcore.ports import Write
 
+SEALED: Final = "sealed:unreadable"
+"""The field that a store puts in place of a result that it cannot open now; it is no value."""
 OK: Final = frozenset({200, 203, 206})
 TRIES: Final = 5
 
 
 async def reveal(desk: Desk, operation_id: str, by: str) -> ResultPointer:
-    """The result pointer, whole; the reveal is recorded. Raises Refused: no result."""
+    """The result pointer, whole; the reveal is recorded. Raises Refused: no result; SealedUnreadable: see `pointer`."""
     for attempt in range(TRIES):
         operation = await desk.operation(operation_id)
         result = pointer(operation)
@@ -59,10 +63,20 @@ async def reveal(desk: Desk, operation_id: str, by: str) -> ResultPointer:
 
 
 def pointer(operation: Operation) -> ResultPointer:
-    """The result pointer of a success. Raises Refused with what the operation is instead."""
+    """The result pointer of a success.
+
+    Raises:
+        Refused: it is no success; says what it is instead.
+        SealedUnreadable: there is a result, and it cannot be opened without the reading key.
+    """
     if operation.status is not Status.SUCCEEDED or operation.result is None:
         raise Refused(
             f"{operation.operation_id} is {operation.status.value}: only a success has a result", code="no_result"
+        )
+    if SEALED in operation.result.fields:
+        raise SealedUnreadable(
+            f"{operation.operation_id}: its result is sealed, and the reading key that opens it is not at hand: unlock "
+            "the keyring, or put the home's reading.key back where it was; nothing was fetched or shown"
         )
     return operation.result
 
@@ -72,6 +86,7 @@ async def fetch(desk: Desk, operation_id: str, to: Path, by: str) -> ActionRecor
 
     Raises:
         Refused: no success, no result request in the contract, fetched before or outcome unknown, *to* exists.
+        SealedUnreadable: the result cannot be opened; nothing is sent.
     """
     operation = await desk.operation(operation_id)
     result = pointer(operation)
@@ -120,6 +135,13 @@ def _kept(file: int, brought: Answer | Fault) -> tuple[ActionOutcome, str]:
     if isinstance(brought, Answer):
         return ActionOutcome.REFUSED, f"the provider answered {brought.status}"
     lost = brought.may_have_been_sent
+    if brought.kind is FaultKind.TOO_LARGE:
+        # the transport's limits; a second fetch would meet the same ones
+        limits = brought.text or "more than the limits on answers allow"
+        return ActionOutcome.UNKNOWN, (
+            f"too_large: {limits}; nothing of it is kept: `pollconsole result OP --reveal` gives the link, "
+            "fetch it by other means"
+        )
     return (ActionOutcome.UNKNOWN if lost else ActionOutcome.REFUSED), brought.kind.value
 
 

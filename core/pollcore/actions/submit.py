@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from pollcore import decide, outcome, reading, submission
+from pollcore.actions import given as checks
 from pollcore.actions.desk import Desk
 from pollcore.contract import Contract, requests
 from pollcore.contract.origins import is_loopback
@@ -81,7 +82,7 @@ async def submit(desk: Desk, spec: SubmitSpec) -> Submission:
     contract = desk.contracts.find(spec.provider)
     if contract.observation != "read_only":
         raise Refused(
-            f'{contract.filename}: the contract does not state observation = "read_only" with its evidence (X7): '
+            f'{contract.filename}: the contract does not state observation = "read_only" with its evidence: '
             "status requests of this provider may have effects, and this version asks only where they have none",
             code="first_use",
         )
@@ -91,6 +92,13 @@ async def submit(desk: Desk, spec: SubmitSpec) -> Submission:
             '(status.provider_url = "prefer" or "require" would); leave it out',
             code="status_url",
         )
+    if contract.requires_base_url:
+        raise checks.refuse_base_url(spec.provider)
+    if spec.status_url is not None:
+        checks.check_status_url(contract, spec.status_url)
+    fingerprint = checks.check_fingerprint(spec.request_fingerprint)
+    if spec.credential is not None:
+        await checks.check_credential(desk, contract, spec.credential)
     credential = spec.credential or desk.default_credential(spec.provider)
     given, remote = _submitted(desk, contract, spec, credential)
     handover = None
@@ -98,8 +106,9 @@ async def submit(desk: Desk, spec: SubmitSpec) -> Submission:
         handover = reading.from_response(contract, given, spec.response, spec.response_url or contract.base_url or "")
         given = given_by(given, handover)
     given = msgspec.structs.replace(
-        given, request_fingerprint=spec.request_fingerprint or requests.fingerprint(contract, given)
+        given, request_fingerprint=fingerprint or requests.fingerprint(contract, given)
     )
+    checks.check_job_id(given.job_id)
     _check_expected(contract, given)
     return await _store(desk, contract, spec, given, credential, remote, handover)
 
@@ -178,7 +187,7 @@ async def _store(
         existing = await desk.store.operation(spec.operation_id)
         if existing is not None:
             if submission.same_submission(existing, given, credential):
-                return Submission(existing, existed=True)
+                return Submission(existing, checks.differing(existing, spec), existed=True)
             raise submission.refuse_taken(existing)
     known = await desk.store.by_job(given.provider, given.account, given.job_id)
     if (first := submission.open_for_job(known)) is not None:

@@ -15,6 +15,7 @@ from typing import Final, Protocol
 from pollcore.adapters.audit_chain import ChainAudit, LogState, decode_state
 from pollcore.adapters.audit_keys import KeyRoom
 from pollcore.adapters.audit_safe import Anchor
+from pollcore.chain.layout import HASH
 from pollcore.facts import CredentialUnavailable, Moment, StopDetail
 from pollcore.ports import AuditLink, AuditTip, MakeExtension
 
@@ -57,6 +58,9 @@ class Anchoring:
         if self._chain.alarm is not None or tip.log is None:
             return
         log = decode_state(tip.log)
+        if len(tip.hash) != HASH or tip.hash == bytes(HASH):
+            await self._below_torn(store, log)
+            return
         new = Anchor(log.log_id, tip.seq, log.epoch, tip.hash)
         for _ in range(SWAPS):
             before = self.known
@@ -80,6 +84,13 @@ class Anchoring:
             if found is not None and found.seq >= tip.seq:
                 return  # another process was there before us, with this chain
         raise CredentialUnavailable("the anchor kept moving: other processes raise it", StopDetail.KEYRING_TIMEOUT)
+
+    async def _below_torn(self, store: AuditStore, log: LogState) -> None:
+        """The last row waits for its repair: the anchor stays, but what it knows is compared all the same."""
+        found = await self._room.anchor()
+        wrong = None if found is None else await compare(store, log, found)
+        if wrong is not None:
+            self._chain.alarm = f"{wrong}: {SEE}"
 
     async def _was_anchored(self, store: AuditStore) -> bool:
         """Whether this chain had an anchor in the place where it is looked for now."""

@@ -94,22 +94,22 @@ class AuditKeeper:
             self.chain.alarm = f"{wrong}: {SEE}"
         return True
 
-    async def begin(self, store: AuditStore, now: Moment) -> str | None:
+    async def begin(self, store: AuditStore, now: Moment, *, over: bool = False) -> str | None:
         """Begin this home's log, under the setup lock of the home. Returns a notice for the owner, or None.
 
-        A home that had a log before (its anchor says so) gets none by itself: an alarm instead. Raises Refused: there
-        is no place for the keys.
+        A home that had a log before (its anchor says so) gets none by itself, unless *over*: an alarm instead. Raises
+        Refused: there is no place for the keys.
         """
         try:
             found = await self.room.anchor()
         except (CredentialUnavailable, Refused) as error:
             found = None
             self.unanchored(now, error)
-        if found is not None:
+        if found is not None and not over:
             self.chain.begun = True
             self.chain.alarm = (
                 f"the audit of this home is gone; its anchor knows {found.seq:,} links of log {found.log_id.hex()}: "
-                "put the store back, or take another home"
+                f"{SEE.partition(', then ')[2]}"
             )
             return None
         keys = new_keys(os.urandom(16), 0, now.wall, 1)

@@ -35,6 +35,8 @@ class Keeping(Protocol):
 
     async def anchor(self, store: AuditStore, now: Moment) -> bool: ...
 
+    async def begin(self, store: AuditStore, now: Moment, *, over: bool = False) -> str | None: ...
+
     def unanchored(self, now: Moment, error: Exception) -> None: ...
 
 
@@ -95,14 +97,18 @@ async def accept_loss(keeper: Keeping, store: AuditStore, now: Moment, because: 
 
     Raises CredentialUnavailable, Refused: there is no chain, or its last link itself is damaged.
     """
-    chain, log = keeper.chain, keeper.log
-    if log is None:
-        raise Refused("there is no chain to go on with: put the store back, or take another home", code="audit")
-    await keeper.open_signer()
+    chain = keeper.chain
     try:
         lost = await keeper.room.anchor()
     except Refused:
         lost = None  # an entry that is no anchor
+    if keeper.log is None:
+        chain.begun = False
+        await keeper.begin(store, now, over=True)  # the whole log is gone: another one, that says so
+    log = keeper.log
+    if log is None:
+        raise Refused("no other log could be begun: take another home", code="audit")
+    await keeper.open_signer()
     told = control.Loss(lost.seq if lost else 0, lost.hash if lost else bytes(HASH), now.wall, because)
 
     def make(tip: AuditTip | None, _: int) -> AuditExtension:

@@ -104,6 +104,7 @@ class FileSafe:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._lock = path.with_name(path.name + ".lock")
 
     def get(self, name: str) -> str | None:
         """As Safe."""
@@ -111,13 +112,15 @@ class FileSafe:
 
     def set(self, name: str, value: str) -> None:
         """As Safe."""
-        self._write({**self._read(), name: value})
+        with locked(self._lock):  # another process may be writing another entry
+            self._write({**self._read(), name: value})
 
     def delete(self, name: str) -> None:
         """As Safe."""
-        found = self._read()
-        if found.pop(name, None) is not None:
-            self._write(found)
+        with locked(self._lock):
+            found = self._read()
+            if found.pop(name, None) is not None:
+                self._write(found)
 
     def _read(self) -> dict[str, str]:
         why = None
@@ -164,7 +167,10 @@ class FileSafe:
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Hold the lock file *path*. Raises CredentialUnavailable: another process holds it for LIMIT_S."""
-    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise Refused(f"{path}: cannot be locked: {error.strerror}", code="key_file") from None
     try:
         end = time.monotonic() + LIMIT_S
         while True:

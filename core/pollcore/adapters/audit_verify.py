@@ -27,6 +27,7 @@ from pollcore.facts import Refused
 
 CHUNK: Final = 2_000
 """Links that are read at once."""
+CACHE_KIB: Final = 2_048
 MAGIC: Final = b"SQLite format 3\x00"
 STORE_NAME: Final = "pollconsole.db"
 """A file of this name is a store; it is never opened by hand to find out (O6)."""
@@ -47,7 +48,7 @@ def verify_store(path: Path, wanted: Wanted) -> Report:
     if not path.exists():
         return _missing(f"{path}: there is no store")
     try:
-        with closing(opening.connect(str(path), read_only=True)) as conn:
+        with closing(_connect(path)) as conn:
             if _tables(conn).isdisjoint({"audit"}):
                 return _missing(f"{path}: there is no audit table in it")
             source = _Source(conn)
@@ -87,7 +88,7 @@ def write_evidence(database: Path, target: Path) -> int:
 
     Raises Refused: it exists, cannot be written, or there is no chain.
     """
-    with closing(opening.connect(str(database), read_only=True)) as conn:
+    with closing(_connect(database)) as conn:
         raw = conn.execute("SELECT value FROM document WHERE kind=? AND name=?", AUDIT_LOG).fetchone()
         if raw is None:
             raise Refused("there is no audit chain in this home yet", code="audit")
@@ -152,6 +153,12 @@ class _Source:
             if not found:
                 return
             after = found[-1][0]
+
+
+def _connect(path: Path) -> Any:
+    conn = opening.connect(str(path), read_only=True)
+    conn.execute(f"PRAGMA cache_size=-{CACHE_KIB}")  # every page is read once
+    return conn
 
 
 def _tables(conn: Any) -> set[str]:

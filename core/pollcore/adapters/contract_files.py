@@ -70,8 +70,11 @@ class ContractFiles:
             return known[1]
         contract = parse(text, filename)
         if contract.name != name:
+            line = contract.lines.get("name")
             raise ContractError(
-                f'{filename}: name: "{contract.name}" is not the file\'s name "{name}"; make the two the same',
+                f'{filename}{f":{line}" if line else ""}: name: "{contract.name}" is not the file\'s name "{name}"; '
+                "make the two the same",
+                line=line,
                 key="name",
             )
         self._parsed[name] = (text, contract)

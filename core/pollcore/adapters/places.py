@@ -29,6 +29,8 @@ NETWORK: Final = frozenset(
     )
 )
 """Their locks or their shared memory do not reach other machines, or lie about it."""
+MAX_BESIDE: Final = 1_000
+"""Neighbours of a missing home that are looked at for a near name."""
 CLOUD_FOLDERS: Final = ("dropbox", "onedrive", "google drive", "googledrive", "icloud", "mobile documents", "nextcloud")
 
 
@@ -74,22 +76,57 @@ class Places(msgspec.Struct, frozen=True):
 
 
 def find(home: str | None = None) -> Places:
-    """The home by --home, else POLLCONSOLE_HOME, else the platform's user data folder. Creates nothing."""
+    """The home by --home, else POLLCONSOLE_HOME, else the platform's user data folder. Creates nothing.
+
+    Raises:
+        StoreUnusable: a relative path, and the current folder was deleted.
+    """
     named = home or os.environ.get(VARIABLE)
     place = Path(named).expanduser() if named else Path(platformdirs.user_data_dir("pollconsole", appauthor=False))
-    return Places(Path(os.path.abspath(place)))  # noqa: PTH100 - resolve() would follow the symlink that is refused
+    try:
+        return Places(Path(os.path.abspath(place)))  # noqa: PTH100 - resolve() would follow the symlink that is refused
+    except FileNotFoundError:
+        raise StoreUnusable(
+            f"home {place}: counts from the current folder, which does not exist any more: "
+            f"give a full path with --home or {VARIABLE}, or change to a folder that exists"
+        ) from None
+
+
+def is_named(home: str | None = None) -> bool:
+    """Whether somebody named the home; False: it is the platform's."""
+    return bool(home or os.environ.get(VARIABLE))
+
+
+def beside(folder: Path) -> list[str]:
+    """Names of the folders beside *folder* that hold a store, sorted: what a misspelt home may have meant."""
+    try:
+        names = sorted(entry.name for entry in os.scandir(folder.parent))[:MAX_BESIDE]
+    except OSError:
+        return []
+    return [name for name in names if Places(folder.parent / name).database.is_file()]
+
+
+def can_be_written(folder: Path) -> bool:
+    """False: this user may not write to *folder*, or its file system is mounted read-only."""
+    return os.access(folder, os.W_OK | os.X_OK)
 
 
 def prepare(places: Places) -> Places:
     """Create what is missing with mode 0700, and refuse a home that is not safe.
 
+    A home that exists and cannot be written is left as it is: its store can still be read.
+
     Raises:
         StoreUnusable: a symlink, a file, another user's folder, or a network file system.
     """
+    read_only = places.home.is_dir() and not can_be_written(places.home)
     for folder in (places.home, places.workers):
         try:
-            folder.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+            if not read_only:
+                folder.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
             found = folder.lstat()
+        except FileNotFoundError:
+            continue  # a home that can only be read has no workers
         except OSError as error:
             raise StoreUnusable(
                 f"home {folder}: cannot be made ({error.strerror}): name another folder with --home or {VARIABLE}"
@@ -98,7 +135,7 @@ def prepare(places: Places) -> Places:
             raise StoreUnusable(f"home {folder}: a symlink or no folder: name the real folder with --home")
         if found.st_uid != os.getuid():
             raise StoreUnusable(f"home {folder}: it belongs to another user: name a folder of your own with --home")
-        if stat.S_IMODE(found.st_mode) != FOLDER_MODE:
+        if stat.S_IMODE(found.st_mode) != FOLDER_MODE and not read_only:
             folder.chmod(FOLDER_MODE)
     refuse_network(places.home)
     return places

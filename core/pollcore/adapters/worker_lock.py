@@ -25,7 +25,10 @@ PAUSE_S: Final = 0.01
 
 
 class WorkerLock:
-    """Held from construction to `release` or the end of the process. One for each process, made after any fork."""
+    """Held from construction to `release` or the end of the process. One for each process, made after any fork.
+
+    Its start sweeps away the files of workers that were killed.
+    """
 
     def __init__(self, folder: Path, owner: str) -> None:
         """Raises StoreUnusable: the lock is held already (two workers of one name) or cannot be made."""
@@ -34,6 +37,7 @@ class WorkerLock:
         for _ in range(ATTEMPTS):
             self._file = _try_lock(self._path)
             if self._file >= 0:
+                sweep(folder)
                 return
             time.sleep(PAUSE_S)
         raise StoreUnusable(f"worker lock {self._path}: another worker of this name is alive")
@@ -93,12 +97,25 @@ def _try_lock(path: Path) -> int:
 
 
 def sweep(folder: Path) -> int:
-    """Remove lock files of dead workers; returns how many. A free lock whose file is gone still proves death."""
-    dead, removed = Deaths(folder), 0
+    """Remove lock files of dead workers; returns how many. A free lock whose file is gone still proves death.
+
+    Each is removed while its lock is held: one who opened it before sees that it is gone and makes a new one.
+    """
+    removed = 0
     for path in sorted(folder.glob("*.lock"))[:MAX_SWEPT]:
-        if dead(path.name.removesuffix(".lock")):
-            path.unlink(missing_ok=True)
-            removed += 1
+        try:
+            file = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError:
+            continue
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.samestat(os.fstat(file), path.lstat()):
+                path.unlink()
+                removed += 1
+        except OSError:
+            pass  # alive, or removed by another sweep
+        finally:
+            os.close(file)
     return removed
 
 

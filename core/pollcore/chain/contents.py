@@ -64,7 +64,7 @@ class Contents:
         return own
 
     def distrust(self, kind: int) -> None:
-        """The hash of a clear link is wrong: keys that it hands on are taken as unknown, and nobody is blamed by them."""
+        """The hash of a clear link is wrong: keys that it hands on are unknown, and nobody is blamed by them."""
         self.unsure = True
         if kind == Kind.EPOCH and not self._proved:
             self.keys.pop(self.epoch, None)

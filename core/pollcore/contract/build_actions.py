@@ -12,7 +12,7 @@ import msgspec
 
 from pollcore.contract.build_answers import named
 from pollcore.contract.build_origins import TOKEN
-from pollcore.contract.build_requests import SEEN, Plans
+from pollcore.contract.build_requests import FORBIDDEN, SEEN, Plans
 from pollcore.contract.build_states import expression, statuses
 from pollcore.contract.parts import CancelPlan, RequestPlan, Submission, SubmissionAnswer
 from pollcore.contract.patterns import regex
@@ -94,6 +94,8 @@ def _idempotency(outer: Table, table: Table, submission: Submission) -> Submissi
         table.fail(None, "say where the key goes, once: header, query, or {key} in the template")
     if header is not None and not TOKEN.fullmatch(header):
         table.fail("header", f'"{header}" is no header name')
+    if header is not None and header.lower() in FORBIDDEN:
+        table.fail("header", f"{header} cannot carry a key: {FORBIDDEN[header.lower()]}")
     found = msgspec.structs.replace(
         submission,
         key_header=header,

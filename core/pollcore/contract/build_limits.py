@@ -176,7 +176,8 @@ class LimitParts:
         for field in Limits.__struct_fields__:
             low, high = getattr(self.default, field), getattr(self.ceiling, field)
             if low is not None and high is not None and low > high:
-                table.fail("default", f"{field} {low} is above limits.max.{field} {high}")
+                texts = [span_text(value) if field == "deadline" else str(value) for value in (low, high)]
+                table.fail("default", f"{field} {texts[0]} is above limits.max.{field} {texts[1]}")
         for name, limits in (("default", self.default), ("max", self.ceiling)):
             if self.retention and limits.deadline and limits.deadline > self.retention:
                 table.fail(

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Final, NoReturn
 
+from pollcore.contract.near import did_you_mean
 from pollcore.contract.origins import covers, is_loopback, normalise_origin, wildcard
 from pollcore.contract.parts import Param
 from pollcore.contract.patterns import regex
@@ -17,6 +18,8 @@ from pollcore.contract.templates import UrlTemplate
 from pollcore.facts import Refused
 
 MAX_PARAMS: Final = 50
+ENTRY: Final = frozenset({"origin", "credential"})
+"""Keys of an entry of `origins` that is a table."""
 KINDS: Final = ("none", "bearer", "basic", "header", "query")
 NOT_YET: Final = {
     "sigv4": "signed requests (SigV4) come with the catalogue (K5)",
@@ -49,8 +52,9 @@ class Origins:
         credential, text = True, entry
         if isinstance(entry, dict):
             text, credential = entry.get("origin"), entry.get("credential", True)
-            unknown = set(entry) - {"origin", "credential"}
-            if unknown or not isinstance(credential, bool):
+            for key in sorted(set(entry) - ENTRY):
+                root.fail("origins", f'unknown key "{key}"{did_you_mean(key, ENTRY)}')
+            if not isinstance(credential, bool):
                 root.fail("origins", 'an entry is "https://host" or { origin = "https://host", credential = false }')
         if not isinstance(text, str):
             root.fail("origins", 'an entry is "https://host" or { origin = "https://host", credential = false }')

@@ -22,7 +22,7 @@ MAX_HEADERS: Final = 30
 METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 SEEN: Final = frozenset({"seen.*"})
 
-_FORBIDDEN: Final = {
+FORBIDDEN: Final = {
     "authorization": "credentials live in the keyring: use [credential]",
     "proxy-authorization": "credentials live in the keyring: use [credential]",
     "cookie": "credentials live in the keyring: use [credential]",
@@ -107,8 +107,8 @@ class Plans:
         for name, value in given:
             if not TOKEN.fullmatch(name):
                 table.fail("headers", f'"{name}" is no header name')
-            if name.lower() in _FORBIDDEN:
-                table.fail("headers", f"{name}: {_FORBIDDEN[name.lower()]}")
+            if name.lower() in FORBIDDEN:
+                table.fail("headers", f"{name}: {FORBIDDEN[name.lower()]}")
             if value.constant is not None and not value.constant.isprintable():
                 table.fail("headers", f"{name}: control characters in the value")
         names = {name.lower() for name, _ in given}

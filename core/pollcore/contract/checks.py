@@ -12,7 +12,7 @@ import msgspec
 
 from pollcore.contract.instances import addressed
 from pollcore.contract.model import Contract
-from pollcore.contract.origins import is_loopback
+from pollcore.contract.origins import is_loopback, normalise_origin
 from pollcore.contract.parts import Rule, Unit
 from pollcore.contract.tables import span_text
 from pollcore.facts import Limits, Schedule
@@ -20,6 +20,10 @@ from pollcore.facts import Limits, Schedule
 MEAN_JITTER: Final = 0.75
 LEAST_JITTER: Final = 0.5
 FIRST_TENTH: Final = 10
+HTTP: Final = (
+    "http beyond this machine sends everything readable, so no request goes there: use https, or set allow_http = true "
+    "for the instance in [providers.NAME] of config.toml"
+)
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,7 +46,9 @@ def check(contract: Contract) -> list[Finding]:
     def tell(level: str, key: str, message: str) -> None:
         found.append(Finding(level=level, line=_line(contract, key), key=key, message=message))
 
-    for key, message in (*_rules(contract), *_states(contract), *_cancel(contract), *_hints(contract)):
+    for key, message in (*_place(contract), *_rules(contract), *_states(contract), *_cancel(contract)):
+        tell("warning", key, message)
+    for key, message in _hints(contract):
         tell("warning", key, message)
     for key, message in _limits(contract):
         tell("warning", key, message)
@@ -57,6 +63,23 @@ def _line(contract: Contract, key: str) -> int | None:
             return contract.lines[key]
         key = key.rpartition(".")[0] or key.rpartition("[")[0]
     return None
+
+
+def _place(contract: Contract) -> list[tuple[str, str]]:
+    """Where the file lies and where its requests would go."""
+    found = []
+    stem, dot, _ = contract.filename.rpartition("/")[2].rpartition(".toml")
+    if dot and stem != contract.name:
+        found.append(("name", f'"{contract.name}" is not the file\'s name "{stem}": in providers/ it cannot be used'))
+    if not contract.allow_http:
+        places = [("base_url", contract.base_url), *((f"urls.{name}", url) for name, url in contract.urls.items())]
+        found += [(key, HTTP) for key, url in places if url is not None and _readable_by_all(url)]
+    return found
+
+
+def _readable_by_all(url: str) -> bool:
+    origin = normalise_origin(url)
+    return origin.startswith("http://") and not is_loopback(origin)
 
 
 def _rules(contract: Contract) -> list[tuple[str, str]]:
@@ -99,14 +122,14 @@ def _states(contract: Contract) -> list[tuple[str, str]]:
         if missing:
             found.append(("states", f"nothing means {name}; such an answer will stop as unknown_state"))
     if not contract.success.requires:
-        found.append(("success", "requires nothing: a success without a result will count (S4)"))
+        found.append(("success", "requires nothing: a success without a result will count"))
     return found
 
 
 def _cancel(contract: Contract) -> list[tuple[str, str]]:
     found = []
     if contract.cancel is not None and contract.policy.cancel is None and addressed(contract, contract.cancel.request):
-        found.append(("cancel", "without consequences it is never offered: say what a cancel does (E5)"))
+        found.append(("cancel", "without consequences it is never offered: say what a cancel does"))
     known = {*contract.table.shown, *(rule.state for rule in contract.rules if rule.state)}
     for state in (contract.policy.cancel.allowed_states or ()) if contract.policy.cancel else ():
         if state not in known:
@@ -115,12 +138,15 @@ def _cancel(contract: Contract) -> list[tuple[str, str]]:
 
 
 def _hints(contract: Contract) -> list[tuple[str, str]]:
-    most = span_text(contract.policy.schedule.max_hint)
-    return [
-        (f"hints[{n}]", f"{hint.name} has no cap of its own; max_hint {most} holds")
-        for n, hint in enumerate(contract.hints, 1)
-        if hint.cap is None and hint.unit not in (Unit.ISO, Unit.HTTP_DATE)
-    ]
+    most = contract.policy.schedule.max_hint
+    found = []
+    for n, hint in enumerate(contract.hints, 1):
+        if hint.cap is None and hint.unit not in (Unit.ISO, Unit.HTTP_DATE):
+            found.append((f"hints[{n}]", f"{hint.name} has no cap of its own; max_hint {span_text(most)} holds"))
+        elif hint.cap is not None and hint.cap > most:
+            text = f"{span_text(hint.cap)} is above schedule.max_hint {span_text(most)}, which holds: raise it as well"
+            found.append((f"hints[{n}].cap", text))
+    return found
 
 
 def _limits(contract: Contract) -> list[tuple[str, str]]:
@@ -128,11 +154,11 @@ def _limits(contract: Contract) -> list[tuple[str, str]]:
     limits, policy = contract.policy.default, contract.policy
     for field in Limits.__struct_fields__:
         if getattr(limits, field) is None:
-            found.append(("limits.default", f"{field} is not given: every submission has to name it (B1)"))
+            found.append(("limits.default", f"{field} is not given: every submission has to name it"))
         if getattr(policy.ceiling, field) is None:
             found.append(("limits.max", f"{field} is not given: only [ceilings] of config.toml bounds it"))
     if not policy.extend:
-        found.append(("limits.extend", "lists no size: a wait that stops at a limit can never be extended (E4)"))
+        found.append(("limits.extend", "lists no size: a wait that stops at a limit can never be extended"))
     if limits.deadline is not None and limits.max_status_requests is not None:
         found += [
             ("limits.default", text)
@@ -197,11 +223,11 @@ def _rounded(ms: int) -> str:
 def _evidence(contract: Contract) -> list[tuple[str, str]]:
     found = []
     if contract.observation is None:
-        found.append(("status.observation", "not declared read_only: the operator is asked at the first use (X7)"))
+        found.append(("status.observation", "not declared read_only: the operator is asked at the first use"))
     if contract.tested_live is None:
         found.append(("tested_live", "not given: nobody has run this contract against the real provider yet"))
     if not contract.sources:
         found.append(("sources", "none: say where the facts come from"))
     if contract.account is None and not all(is_loopback(origin) for origin in contract.origins):
-        found.append(("account", "none here: it comes from the command, the instance or the credential (S7)"))
+        found.append(("account", "none here: it comes from the command, the instance or the credential"))
     return found

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import jmespath
 from jmespath.exceptions import JMESPathError
+from jmespath.functions import Functions
 from jmespath.visitor import TreeInterpreter
 
 from pollcore.contract.near import did_you_mean
@@ -25,6 +26,8 @@ MAX_WIDTH: Final = 256
 """Product of the sizes of all multi-select lists: bounds how far one expression can multiply its input."""
 
 _interpreter: Final[Any] = TreeInterpreter()
+_FUNCTIONS: Final[dict[str, Any]] = Functions.FUNCTION_TABLE
+"""Name -> `signature`, one entry for each argument."""
 
 Keys = tuple[str | int, ...]
 
@@ -74,7 +77,8 @@ def compile_expression(text: str) -> Expression:
     """Compile and measure.
 
     Raises:
-        ValueError: not JMESPath, too long, too deep, or not over the known roots; in words for the contract's author.
+        ValueError: not JMESPath, too long, too deep, not over the known roots, a function that JMESPath does not have,
+            or too few or too many arguments for it; in words for the contract's author.
     """
     if len(text) > MAX_EXPRESSION:
         raise ValueError(f"expression longer than {MAX_EXPRESSION} characters")
@@ -86,6 +90,7 @@ def compile_expression(text: str) -> Expression:
     except RecursionError:
         raise ValueError("expression nested too deeply") from None
     _measure(ast)
+    _check_calls(ast)
     expression = Expression(text, ast, _plain_keys(ast))
     unknown = sorted(str(root) for root in expression.roots - ROOTS)
     if unknown:
@@ -112,6 +117,25 @@ def _measure(ast: dict[str, Any]) -> None:
         raise ValueError(f"expression nested deeper than {MAX_NESTING} levels")
     if width > MAX_WIDTH:
         raise ValueError("expression multiplies its input too often")
+
+
+def _check_calls(ast: dict[str, Any]) -> None:
+    """What can never be evaluated is told when it is written, not when an answer comes."""
+    level = [ast]
+    while level:
+        node = level.pop()
+        level += [child for child in node["children"] if isinstance(child, dict)]
+        if node["type"] != "function_expression":
+            continue
+        name, given = node["value"], len(node["children"])
+        known = _FUNCTIONS.get(name)
+        if known is None:
+            raise ValueError(f'"{name}" is no JMESPath function{did_you_mean(name, _FUNCTIONS)}')
+        wanted = known["signature"]
+        more = bool(wanted) and bool(wanted[-1].get("variadic"))
+        if given < len(wanted) or (given > len(wanted) and not more):
+            least = "at least " if more else ""
+            raise ValueError(f"{name}() takes {least}{len(wanted)} arguments, not {given}")
 
 
 def _plain_keys(node: dict[str, Any]) -> Keys | None:

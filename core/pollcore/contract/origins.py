@@ -7,6 +7,7 @@ Must not know: contracts, sockets, DNS. Source: spec H2, K3; reliability section
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 from urllib.parse import urljoin
@@ -14,6 +15,8 @@ from urllib.parse import urljoin
 from pollcore.facts import Refused
 
 MAX_URL: Final = 2_048
+MAX_LISTED: Final = 5
+"""Origins that a message names."""
 
 _URL: Final = re.compile(
     r"(https?)://([a-z0-9_][a-z0-9_-]{0,62}(?:\.[a-z0-9_][a-z0-9_-]{0,62}){0,31}\.?|\[[0-9a-f:.]{2,45}\])(?::([0-9]{1,5}))?"
@@ -81,6 +84,13 @@ def absolute(base: str, reference: str) -> str:
         raise Refused("no URL reference", code="bad_url") from None
     normalise_origin(joined)
     return joined
+
+
+def listed(origins: Sequence[str]) -> str:
+    """Origins for a message, the first few of many."""
+    shown = ", ".join(origins[:MAX_LISTED]) or "none"
+    more = len(origins) - MAX_LISTED
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def host_of(origin: str) -> str:

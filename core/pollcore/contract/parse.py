@@ -29,6 +29,8 @@ from pollcore.facts import Policy
 SCHEMA: Final = 1
 NAME: Final = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
 MAX_URLS: Final = 10
+OF_INSTANCES: Final = ("allow_http", "contract")
+"""Settings of an instance that authors look for in a contract."""
 
 
 def parse(text: str, filename: str) -> Contract:
@@ -65,6 +67,7 @@ def parse(text: str, filename: str) -> Contract:
     root.text("notes", max_length=10_000)
     root.finish()
     _check_steps(root, contract)
+    _check_key_header(root, contract)
     return finished(contract)
 
 
@@ -200,6 +203,10 @@ def _schema(root: Table) -> None:
     schema = root.raw("schema")
     if schema != SCHEMA or isinstance(schema, bool):
         root.fail("schema" if "schema" in root else None, f"schema must be {SCHEMA}: this program reads no other")
+    for key in OF_INSTANCES:
+        if key in root:
+            root.fail(key, "is set in [providers.NAME] of config.toml, not in a contract")
+    root.refuse_unknown()
 
 
 def _urls(root: Table) -> dict[str, str | None]:
@@ -233,6 +240,15 @@ def _check_steps(root: Table, contract: Contract) -> None:
     for n, rule in enumerate(contract.rules):
         if rule.step is not None and rule.step not in names:
             root.document.fail(("rules", n, "step"), f'"{rule.step}" is no step (known: {", ".join(sorted(names))})')
+
+
+def _check_key_header(root: Table, contract: Contract) -> None:
+    """The idempotency key never takes the credential's place."""
+    header = contract.submission.key_header if contract.submission is not None else None
+    if header is None or contract.credential_kind != "header":
+        return
+    if header.lower() in {name.lower() for name in contract.credential_names}:
+        root.document.fail(("submission", "idempotency", "header"), f'"{header}" carries the credential')
 
 
 def _prefixes(expressions: Iterable[Expression]) -> tuple[Keys, ...]:

@@ -1,6 +1,7 @@
 """One table of a contract, read key by key.
 
-Job: typed, bounded values; at the end every key that nobody read is an error with a near match (nothing is ignored).
+Job: typed, bounded values. A key that the table does not have is an error with a near match, told before any other
+complaint of that table; at the end every key that nobody read is one as well (nothing is ignored).
 Must not know: which tables a contract has.
 """
 
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, NoReturn, TypeVar
 
 from pollcore.contract.document import Document, kind_of
+from pollcore.contract.keys import keys_of
 from pollcore.contract.lines import Path
 from pollcore.contract.near import did_you_mean
 from pollcore.facts import MAX_SPAN, SECOND
@@ -30,16 +32,27 @@ class Table:
     """A TOML table at *path*; remembers which keys were asked for."""
 
     def __init__(self, document: Document, path: Path, values: dict[str, Any]) -> None:
+        """Raises ContractError: a key that no such table has."""
         self.document = document
         self.path = path
         self.values = values
         self.asked: set[str] = set()
+        self.refuse_unknown()
 
     def __contains__(self, key: str) -> bool:
         return key in self.values
 
     def fail(self, key: str | None, message: str) -> NoReturn:
         self.document.fail((*self.path, key) if key else self.path, message)
+
+    def refuse_unknown(self) -> None:
+        """Raises ContractError for the first key that a table at this place does not have."""
+        known = keys_of(self.path)
+        if known is None:
+            return
+        for key in self.values:
+            if key not in known:
+                self.fail(key, f"unknown key{did_you_mean(key, known)}")
 
     def finish(self) -> None:
         """Raises ContractError for the first key that nothing here reads."""
@@ -125,7 +138,8 @@ class Table:
         else:
             ms = round(min(value, 1e12) * SECOND)
         if not least <= ms <= most:
-            self.fail(key, f"{value} is outside {span_text(least)} to {span_text(most)}")
+            written = value if isinstance(value, str) else f"{value} s"
+            self.fail(key, f"{written} is outside {span_text(least)} to {span_text(most)}")
         return ms
 
     def texts(self, key: str) -> tuple[str, ...]:

@@ -4,8 +4,18 @@ Job: the public names of this package. Must not know: decisions, budgets, stores
 """
 
 from pollcore.reading.cancelled import read_cancel
-from pollcore.reading.explained import Explanation, explain, reread
+from pollcore.reading.explained import Explanation, explain, reread, reread_with_memory
 from pollcore.reading.handover import Handover, from_response, read_submit
 from pollcore.reading.observe import read
 
-__all__ = ["Explanation", "Handover", "explain", "from_response", "read", "read_cancel", "read_submit", "reread"]
+__all__ = [
+    "Explanation",
+    "Handover",
+    "explain",
+    "from_response",
+    "read",
+    "read_cancel",
+    "read_submit",
+    "reread",
+    "reread_with_memory",
+]

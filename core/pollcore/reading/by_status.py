@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pollcore.contract.origins import absolute, covers, host_of, normalise_origin
+from pollcore.contract.origins import MAX_LISTED, absolute, covers, host_of, listed, normalise_origin
 from pollcore.facts import SECOND, Refused, StopDetail, Verdict, clock_time
 from pollcore.reading.draft import Draft, broken
 from pollcore.reading.guards import host_allowed
@@ -45,7 +45,8 @@ def _denied(look: Look) -> Draft:
     contract, memory, code = look.contract, look.seen.memory, look.answer.status
     age = look.answer.answered_at - look.seen.started_at
     unseen = memory.first_seen_at is None
-    if code == 403 and unseen and age <= contract.forbidden_grace and memory.forbidden < contract.forbidden_max:
+    grace = contract.forbidden_grace
+    if code == 403 and unseen and 0 < grace >= age and memory.forbidden < contract.forbidden_max:
         look.notes.append(f"403 grace {memory.forbidden + 1} of {contract.forbidden_max}")
         draft = Draft(Verdict.TRANSPORT_FAILURE, explanation="HTTP 403 inside the contract's grace", rule="forbidden")
         draft.counts_forbidden = True
@@ -63,7 +64,8 @@ def not_found(look: Look) -> Draft:
         return Draft(Verdict.CANCELLED, explanation="not found after our cancel", rule="not_found.confirms_cancel")
     if memory.first_seen_at is not None and rules.once_seen == "expired":
         return Draft(Verdict.EXPIRED, explanation="not found any more", rule="not_found.once_seen")
-    if memory.first_seen_at is None and at - started <= rules.grace:
+    # no grace is no grace: not even in the millisecond of the start
+    if memory.first_seen_at is None and 0 < rules.grace >= at - started:
         look.notes.append(
             f"not found yet, {(at - started) // SECOND} s after the start, grace {rules.grace // SECOND} s"
         )
@@ -96,7 +98,9 @@ def _redirected(look: Look) -> Draft:
         return broken(StopDetail.FOREIGN_ORIGIN, "Location is no usable URL", rule="redirect", state=redirect.state)
     host = host_of(normalise_origin(url))
     if not allowed(look, url) and not host_allowed(host, redirect.hosts):
-        return broken(StopDetail.FOREIGN_ORIGIN, f"the result lies on {host}", rule="redirect", state=redirect.state)
+        hosts = f" or hosts ({', '.join(redirect.hosts[:MAX_LISTED])})" if redirect.hosts else ""
+        text = f"the result lies on {foreign(look, url)}{hosts}"
+        return broken(StopDetail.FOREIGN_ORIGIN, text, rule="redirect", state=redirect.state)
     draft = Draft(Verdict.SUCCEEDED, state=redirect.state, rule="redirect", job_seen=True)
     look.root["redirect"] = {redirect.field: url}
     return draft
@@ -116,11 +120,12 @@ def foreign_location(look: Look) -> Draft | None:
         return broken(StopDetail.FOREIGN_ORIGIN, f"Location: {error}", rule="location")
     if allowed(look, url):
         return None
-    return broken(
-        StopDetail.FOREIGN_ORIGIN,
-        f"Location points to {host_of(normalise_origin(url))}, which is none of the contract's origins",
-        rule="location",
-    )
+    return broken(StopDetail.FOREIGN_ORIGIN, f"Location points to {foreign(look, url)}", rule="location")
+
+
+def foreign(look: Look, url: str) -> str:
+    """`https://b.test:443, which is none of the contract's origins (https://a.test:443)` of an absolute URL."""
+    return f"{normalise_origin(url)}, which is none of the contract's origins ({listed(look.contract.origins)})"
 
 
 def allowed(look: Look, url: str) -> bool:

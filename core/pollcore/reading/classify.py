@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from pollcore.contract.build_states import json_key
-from pollcore.contract.near import near
+from pollcore.contract.near import lookalike, near
 from pollcore.contract.parts import Meaning, Rule, StateTable
 from pollcore.facts import StopDetail, Verdict
 from pollcore.reading.draft import ABOUT_THE_JOB, Draft, broken
@@ -78,6 +78,9 @@ def by_table(look: Look, value: Any) -> Draft:
     draft.near_match = _nearest(table, value)
     draft.limit = table.unknown_limit
     draft.explanation = "the contract does not list this state"
+    odd = lookalike(draft.state or "", draft.near_match) if draft.near_match is not None else None
+    if odd is not None:
+        draft.explanation += f'; it looks like "{draft.near_match}" but is written with {odd}'
     return draft
 
 

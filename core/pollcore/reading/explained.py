@@ -60,20 +60,34 @@ def explain(
 
 
 def reread(contract: Contract, operation: Operation, stored: bytes, now: Moment) -> Observation:
-    """adopt_contract: the stored envelope under *contract*. An envelope that was cut cannot be read again."""
+    """What `reread_with_memory` reads, alone."""
+    return reread_with_memory(contract, operation, stored, now)[0]
+
+
+def reread_with_memory(
+    contract: Contract, operation: Operation, stored: bytes, now: Moment
+) -> tuple[Observation, Memory]:
+    """adopt_contract: the stored envelope under *contract*, and what is remembered of the job after it.
+
+    An envelope that was cut cannot be read again: an integration failure, the memory as it was. `Memory.settling` and
+    `cancel_sent_at` are left as they are.
+    """
     kept = envelope.unpack(stored)
     if kept is None or kept.cut:
         http = HttpFact(kept.answer.status if kept else 0, now.wall, now.wall)
         text = "the stored answer was too large to be kept whole" if kept else "the stored answer cannot be read"
-        return Observation(
+        unread = Observation(
             verdict=Verdict.INTEGRATION, http=http, detail=StopDetail.UNREADABLE, explanation=text, envelope=stored
         )
-    # the memory already counts this answer: it is not a second one in a row
-    memory = replace(operation.memory, in_a_row=max(0, operation.memory.in_a_row - 1))
+        return unread, operation.memory
+    # the memory already counts this answer: it is neither a second one in a row nor one more poll
+    kept_memory = operation.memory
+    memory = replace(kept_memory, in_a_row=max(0, kept_memory.in_a_row - 1), polls=max(0, kept_memory.polls - 1))
     exchange = Exchange(kept.step, operation.submitted.status_url or contract.base_url or "", kept.answer)
     look = opened(contract, _seen(operation, memory), (exchange,))
     draft = judge(look)
-    return replace(observed(look, draft, guided(look), remember(look, draft)), envelope=stored)
+    after = remember(look, draft)
+    return replace(observed(look, draft, guided(look), after), envelope=stored), after
 
 
 def _seen(operation: Operation, memory: Memory) -> Seen:

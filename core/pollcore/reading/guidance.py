@@ -109,7 +109,7 @@ def _hints(look: Look, found: Clocks, faults: list[HintFault]) -> Guidance | Non
 
 
 def _hint(look: Look, hint: Hint, found: Clocks) -> int | None:
-    """ms, or None when this answer gives no such hint. Raises ValueError: why it is refused."""
+    """ms, or None when this answer gives no such hint. Raises ValueError: why it is refused (T4)."""
     if hint.when is not None and not look.holds(hint.when, f"hint {hint.name}"):
         return None
     value = look.value(hint.path, f"hint {hint.name}")
@@ -125,5 +125,12 @@ def _hint(look: Look, hint: Hint, found: Clocks) -> int | None:
     if hint.cap is not None and hint.cap < most:
         most = hint.cap
     if delay > most:
-        raise ValueError(f"{delay // SECOND} s is beyond its cap of {most // SECOND} s")
+        # refused, not cut to the cap: what a field says beyond its contract is no guidance (its unit may have changed)
+        raise ValueError(f"{seconds(delay)} is beyond its cap of {seconds(most)}: not believed, local backoff instead")
     return delay
+
+
+def seconds(ms: int) -> str:
+    """`3600 s`, `3600.5 s`: exact, so that a value just beyond a limit does not read as the limit."""
+    whole, part = divmod(ms, SECOND)
+    return f"{whole}.{part:03}".rstrip("0") + " s" if part else f"{whole} s"

@@ -11,7 +11,7 @@ import msgspec
 
 from pollcore.contract.expressions import Expression
 from pollcore.contract.model import Contract
-from pollcore.contract.origins import absolute, covers, normalise_origin
+from pollcore.contract.origins import absolute, covers, listed, normalise_origin
 from pollcore.contract.parts import SubmissionAnswer
 from pollcore.facts import (
     ActionOutcome,
@@ -60,9 +60,12 @@ def from_response(contract: Contract, submitted: Submitted, answer: Answer, requ
     """
     reading = contract.submission.answer if contract.submission is not None else None
     if reading is None:
+        way = "hand the job id over with --job-id instead of the answer"
+        if submitted.job_id:
+            way = "leave the answer (--from-response) out: --job-id names the job already"
         raise Refused(
-            f"{contract.name}: the contract does not say how a submission's answer is read: add [submission.answer], "
-            "or hand the job id over with --job-id",
+            f"{contract.name}: the contract does not say how a submission's answer is read: add [submission.answer] "
+            f"to it, or {way}",
             code="no_submission_reading",
         )
     if answer.status not in reading.statuses:
@@ -114,7 +117,8 @@ def _status_url(look: Look, reading: SubmissionAnswer) -> str | None:
     origin = normalise_origin(url)
     if not any(covers(allowed, origin) for allowed in look.contract.origins):
         raise Refused(
-            f"{look.contract.name}: the answer names a status URL on {origin}, which is none of the contract's origins",
+            f"{look.contract.name}: the answer names a status URL on {origin}, which is none of the contract's origins "
+            f"({listed(look.contract.origins)})",
             code="foreign_origin",
         )
     return url

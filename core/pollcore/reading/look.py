@@ -6,6 +6,7 @@ expressions. Must not know: what a value means. Nothing here raises but RuleFail
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 import msgspec
@@ -13,11 +14,14 @@ import msgspec
 from pollcore.contract.expressions import Expression
 from pollcore.contract.model import Contract
 from pollcore.contract.parts import Step
-from pollcore.facts import Answer, Exchange, Instant, Memory, Submitted, iso
+from pollcore.facts import Answer, Exchange, Instant, Memory, Submitted, iso, mask_url
 from pollcore.reading import strict_json
 
 MAX_STATE: Final = 512
 MAX_TEXT: Final = 500
+
+_LINK: Final = re.compile(r"""[^\s"'<>?]*(?:://[^\s"'<>]*|\?[^\s"'<>]*=[^\s"'<>]*)""")
+"""An absolute link, or a relative one with a query."""
 
 
 class RuleFailed(Exception):
@@ -75,7 +79,7 @@ class Look:
         except Exception as error:
             raise RuleFailed(what, f"{expression.source}: {_why(error)}") from None
         if self.trace is not None:
-            self.trace.append((expression.source, shown(found)))
+            self.trace.append((expression.source, masked(shown(found))))
         return found
 
     def holds(self, expression: Expression, what: str) -> bool:
@@ -95,6 +99,11 @@ class Look:
         if found is None or found == "" or found == [] or found == {}:
             return None
         return shown(found)[:MAX_TEXT]
+
+
+def masked(text: str) -> str:
+    """*text* with the query of every link in it left out: links may be pre-signed (K4)."""
+    return _LINK.sub(lambda found: mask_url(found[0]), text)
 
 
 def shown(value: Any) -> str:

@@ -25,7 +25,7 @@ from pollcore.facts import (
     Verdict,
 )
 from pollcore.reading import envelope, guards
-from pollcore.reading.by_status import allowed, by_status, foreign_location, not_found
+from pollcore.reading.by_status import allowed, by_status, foreign, foreign_location, not_found
 from pollcore.reading.classify import by_rules, by_value
 from pollcore.reading.draft import ABOUT_THE_JOB, Draft, broken
 from pollcore.reading.guidance import Guided, guided
@@ -220,13 +220,13 @@ def _next_url(look: Look, draft: Draft, changes: dict[str, Any]) -> None:
         return
     try:
         url = absolute(look.url, found)
-        inside = allowed(look, url)
-    except Refused:
-        url, inside = "", False
-    if inside:
+        why = None if allowed(look, url) else f"the next address is on {foreign(look, url)}"
+    except Refused as error:
+        url, why = "", f"the next address: {error}"
+    if why is None:
         changes["next_url"] = url
     elif draft.verdict is Verdict.WAITING:
-        draft.broke(StopDetail.FOREIGN_ORIGIN, "the next address is none of the contract's origins")
+        draft.broke(StopDetail.FOREIGN_ORIGIN, why)
 
 
 def observed(look: Look, draft: Draft, told: Guided, memory: Memory) -> Observation:

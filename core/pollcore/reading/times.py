@@ -26,8 +26,7 @@ _FORMS: Final = (
     re.compile(rf"(?:{_LONG_DAYS}), (?P<day>[0-9]{{2}})-(?P<month>{_MONTH})-(?P<year>[0-9]{{2}}) {_CLOCK} GMT"),
     re.compile(rf"(?:{_DAYS}) (?P<month>{_MONTH}) (?P<day>[ 0-9][0-9]) {_CLOCK} (?P<year>[0-9]{{4}})"),
 )
-_SECONDS: Final = re.compile(r"[0-9]{1,9}")
-_DECIMAL: Final = re.compile(r"[0-9]{1,9}\.[0-9]{1,9}")
+_DELAY: Final = re.compile(r"0*([0-9]+)(?:\.([0-9]+))?")
 _NUMBER_TEXT: Final = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,9})?")
 _LOOKS_NEGATIVE: Final = re.compile(r"-[0-9]+(?:\.[0-9]+)?")
 
@@ -40,6 +39,11 @@ _IN_MS: Final = {
 }
 SPANS: Final = frozenset({Unit.MILLISECONDS, Unit.SECONDS, Unit.MINUTES})
 MAX_SPAN_MS: Final = 10**14
+MAX_RETRY_AFTER_TEXT: Final = 1_000
+"""Characters of a `Retry-After`; more is no number that anybody wrote."""
+MAX_RETRY_AFTER: Final = 999_999_999 * SECOND
+"""ms, 31 years: a longer `Retry-After` (often a Unix time by mistake) counts as this. It lies beyond every deadline, so
+the wait stops and asks (T4) instead of asking the provider early; and it still is a time before 2100."""
 
 
 @lru_cache(maxsize=512)
@@ -76,12 +80,17 @@ def http_date(text: str) -> Instant:
 
 
 def retry_after_span(text: str) -> int | None:
-    """ms of a `Retry-After` in seconds (plain decimals rounded up to whole seconds); None: not a number."""
-    if _SECONDS.fullmatch(text):
-        return int(text) * SECOND
-    if _DECIMAL.fullmatch(text):
-        return math.ceil(float(text)) * SECOND
-    return None
+    """ms of a `Retry-After` in seconds, at most MAX_RETRY_AFTER; None: not a number.
+
+    Digits alone are seconds, however many; plain decimals are rounded up to whole seconds.
+    """
+    found = _DELAY.fullmatch(text) if len(text) <= MAX_RETRY_AFTER_TEXT else None
+    if found is None:
+        return None
+    whole, part = found[1], found[2] or ""
+    if len(whole) > len(str(MAX_RETRY_AFTER)):
+        return MAX_RETRY_AFTER
+    return min((int(whole) + bool(part.strip("0"))) * SECOND, MAX_RETRY_AFTER)
 
 
 def is_negative(text: str) -> bool:

@@ -34,11 +34,7 @@ def test_whatever_a_job_is_called_it_stays_one_path_segment(job_id: str) -> None
     try:
         request = requests.status_request(made, operation(job_id=job_id), "cred")
     except Refused as error:
-        code = error.code
-    else:
-        code = None
-    if code is not None:
-        assert code == "bad_parameter"
+        assert error.code == "bad_parameter"
         return
     head, _, segment = request.url.rpartition("/")
     assert head == "https://api.example.test/v1/jobs"

@@ -55,7 +55,8 @@ def _expected(case: dict[str, Any], index: int) -> tuple[Verdict, StopDetail | N
 @pytest.mark.parametrize("case", CASES, ids=[case["id"] for case in CASES])
 def test_every_answer_of_the_cases_reads_as_its_right_outcome_needs(case: dict[str, Any]) -> None:
     contract = parse(contract_text(case), "case.toml")
-    memory, notes, seconds = Memory(), [], 1
+    memory, seconds = Memory(), 1
+    notes: list[str] = []
     for index, got in enumerate(case.get("responses", [])):
         if got["status"] is None:
             continue

@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.core.reading.helpers import START, answer, contract, look
+from tests.core.reading.helpers import START, answer, contract, look, moment, operation
 
 from pollcore.contract.parts import Unit
-from pollcore.facts import HOUR, MINUTE, SECOND, parse_instant
+from pollcore.decide import decide
+from pollcore.facts import (
+    HOUR,
+    MAX_SPAN,
+    MINUTE,
+    SECOND,
+    DelaySource,
+    Escalate,
+    Instant,
+    StopReason,
+    Wait,
+    from_datetime,
+    iso,
+    parse_instant,
+)
 from pollcore.reading import times
 
 PLAIN = contract()
@@ -31,6 +47,13 @@ def guided(headers: list[tuple[str, str]], body: object = None, *, after: int = 
         ("1.5", 2_000),
         ("0.1", 1_000),
         ("2.0", 2_000),
+        ("1000000000", times.MAX_RETRY_AFTER),
+        ("1772445605", times.MAX_RETRY_AFTER),
+        ("999999999.5", times.MAX_RETRY_AFTER),
+        ("1000000000.25", times.MAX_RETRY_AFTER),
+        ("9" * times.MAX_RETRY_AFTER_TEXT, times.MAX_RETRY_AFTER),
+        ("0" * 500 + "7", 7_000),
+        ("3.0000000000001", 4_000),
     ],
 )
 def test_retry_after_in_seconds_and_decimals_rounded_up(text: str, ms: int) -> None:
@@ -48,7 +71,7 @@ def test_retry_after_in_seconds_and_decimals_rounded_up(text: str, ms: int) -> N
         ("+5", "not a date"),
         ("1_000", "not a date"),
         ("1e9", "not a date"),
-        ("10000000000", "not a date"),
+        ("9" * (times.MAX_RETRY_AFTER_TEXT + 1), "not a date"),
         ("٣", "not a date"),
         ("３", "not a date"),
         ("", "not a date"),
@@ -119,8 +142,6 @@ def test_a_date_is_never_reached_early_by_the_providers_clock_and_skew_is_record
 
 
 def _http(seconds: int) -> str:
-    from datetime import UTC, datetime
-
     return datetime.fromtimestamp(seconds, UTC).strftime("%a, %d %b %Y %H:%M:%S GMT")
 
 
@@ -165,7 +186,8 @@ def test_hints_have_their_units(unit: str, value: object, ms: int) -> None:
         ("seconds", -1, "negative"),
         ("seconds", True, "not a number"),
         ("seconds", "1e3", "not a number"),
-        ("seconds", 3_601, "beyond its cap of 3600 s"),
+        ("seconds", 3_601, "3601 s is beyond its cap of 3600 s: not believed, local backoff instead"),
+        ("seconds", 3_600.25, "3600.25 s is beyond its cap of 3600 s"),
         ("seconds", [1], "not a number"),
         ("seconds", 1e300, "absurdly"),
         ("iso", "2026-03-02T11:00:00", "without a zone"),
@@ -197,6 +219,33 @@ def test_retry_after_goes_before_hints_hints_have_conditions_and_max_hint_holds(
     assert look(made, answer(200, {**RUNNING, "after": None}))[0].hint_faults == ()
     far = answer(200, RUNNING, {"Retry-After": str(30 * 24 * 3600)})
     assert look(made, far)[0].guidance is not None
+
+
+@pytest.mark.rule("T4")
+@given(st.integers(3_600, 10**60), st.sampled_from([200, 429, 503]))
+def test_a_retry_after_beyond_the_deadline_stops_at_once_however_many_digits_it_has(seconds: int, status: int) -> None:
+    seen, _ = look(PLAIN, answer(status, RUNNING, {"Retry-After": str(seconds)}))
+    made = decide(operation(), seen, policy=PLAIN.policy, now=moment(), draw=0.5)
+    assert isinstance(made, Escalate)
+    assert made.reason is StopReason.GUIDANCE_BEYOND_DEADLINE
+
+
+@pytest.mark.rule("T4")
+def test_the_longest_retry_after_is_beyond_every_deadline_and_still_a_time_that_can_be_written() -> None:
+    now = from_datetime(datetime(2026, 11, 30, tzinfo=UTC))
+    assert times.MAX_RETRY_AFTER > 4 * MAX_SPAN
+    assert iso(Instant(now + times.MAX_RETRY_AFTER)).startswith("2058-")
+
+
+@pytest.mark.rule("T4", "T5")
+def test_a_hint_above_its_cap_is_refused_and_local_backoff_holds_not_the_cap() -> None:
+    made = contract(HINTS.replace("{unit}", "seconds"))
+    seen, _ = look(made, answer(200, {**RUNNING, "after": 3_601}))
+    waits = decide(operation(), seen, policy=made.policy, now=moment(), draw=0.5)
+    assert isinstance(waits, Wait)
+    assert waits.source is DelaySource.LOCAL_BACKOFF
+    assert waits.delay_ms <= made.policy.schedule.max_delay
+    assert "hint_invalid: after 3601 s is beyond its cap of 3600 s: not believed, local backoff instead" in seen.notes
 
 
 @given(st.text(max_size=40))

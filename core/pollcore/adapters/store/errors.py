@@ -27,6 +27,17 @@ _WAY_OUT: Final[dict[str, tuple[str, str]]] = {
     "SQLITE_PERM": ("access was denied", "give this user the right to the file and its folder"),
     "SQLITE_INTERRUPT": ("the statement was interrupted", "the work is tried again"),
 }
+_BY_TEXT: Final[dict[str, str]] = {
+    "database or disk is full": FULL,
+    "database is locked": "SQLITE_BUSY",
+    "attempt to write a readonly database": "SQLITE_READONLY",
+    "file is not a database": "SQLITE_NOTADB",
+    "database disk image is malformed": "SQLITE_CORRUPT",
+    "unable to open database file": "SQLITE_CANTOPEN",
+    "disk I/O error": "SQLITE_IOERR",
+    "out of memory": "SQLITE_NOMEM",
+}
+"""SQLite's own fixed texts (sqlite3_errstr), for errors that come without a name, as those of a backup do."""
 _DEFAULT: Final = ("SQLite refused a statement", "this is our fault; run `pollconsole doctor` and report it")
 
 
@@ -40,14 +51,19 @@ class DatabaseTrouble(StoreUnusable):
 
 def base_name(error: Exception) -> str:
     """SQLite's primary name of *error*: `SQLITE_IOERR_FSYNC` -> `SQLITE_IOERR`."""
-    name = getattr(error, "sqlite_errorname", None) or ""
+    name = getattr(error, "sqlite_errorname", None) or _BY_TEXT.get(str(error), "")
     return "_".join(name.split("_")[:2])
 
 
-def unusable(error: Exception, where: str, doing: str) -> DatabaseTrouble:
-    """The StoreUnusable that tells people of *error* at the file *where* while *doing* something."""
-    name = getattr(error, "sqlite_errorname", None) or type(error).__name__
+def unusable(error: Exception, where: str, doing: str, file: str = "store") -> DatabaseTrouble:
+    """The StoreUnusable that tells people of *error* at the file *where* while *doing* something.
+
+    *file*: what the file is, `store` or `backup`.
+    """
+    name = getattr(error, "sqlite_errorname", None) or base_name(error) or type(error).__name__
     what, way_out = _WAY_OUT.get(base_name(error), _DEFAULT)
+    if file == "backup" and base_name(error) == FULL:
+        way_out = "free space there, or name a file on another disk; nothing was kept of the copy"
     if base_name(error) not in _WAY_OUT:
         what = f"{what} ({error})"
-    return DatabaseTrouble(f"store {where}: {what} while {doing} ({name}): {way_out}", base_name(error))
+    return DatabaseTrouble(f"{file} {where}: {what} while {doing} ({name}): {way_out}", base_name(error))

@@ -7,16 +7,18 @@ Source: spec O6; reliability section 4.
 
 from __future__ import annotations
 
+import os
 import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import quote
 
 import msgspec
 
 from pollcore.adapters import places
 from pollcore.adapters.store import schema
-from pollcore.adapters.store.errors import unusable
+from pollcore.adapters.store.errors import MIN_FREE_BYTES, base_name, unusable
 from pollcore.adapters.store.library import sqlite3, utilities
 from pollcore.facts import StoreUnusable
 
@@ -44,6 +46,12 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     file_bytes: int
     file_mode: str
     free_bytes: int | None
+    free_needed: int = MIN_FREE_BYTES
+    """With less free than this the disk counts as full."""
+    read_only: bool = False
+    """The folder or the file cannot be written: nothing can be sent or recorded from here."""
+    pauses: tuple[tuple[str, str | None, int], ...] = ()
+    """Pauses on record, (provider, account or None: all, until), those that are over included."""
     warnings: tuple[str, ...] = ()
 
 
@@ -89,18 +97,13 @@ def connect(path: str, *, read_only: bool = False) -> Any:
         )
     if path != MEMORY:
         check_file(Path(path))
+    sealed = path != MEMORY and is_read_only(path)
     try:
-        conn = sqlite3.connect(
-            path,
-            timeout=BUSY_MS / 1000,
-            isolation_level=None,
-            check_same_thread=False,
-            cached_statements=CACHED_STATEMENTS,
-        )
+        conn = _connect_read_only(path) if sealed else _connect(path)
     except sqlite3.Error as error:
         raise unusable(error, path, "opening it") from error
     try:
-        if path != MEMORY:
+        if path != MEMORY and not sealed:
             # SQLite made the file by the umask; -wal and -shm take its mode
             Path(path).chmod(places.FILE_MODE)
         for pragma in (
@@ -112,9 +115,9 @@ def connect(path: str, *, read_only: bool = False) -> Any:
             "trusted_schema=OFF",
             "cell_size_check=ON",
             "recursive_triggers=ON",
-            f"journal_size_limit={JOURNAL_LIMIT_BYTES}",
+            *(() if sealed else (f"journal_size_limit={JOURNAL_LIMIT_BYTES}",)),
             f"cache_size=-{CACHE_KIB}",
-            *(("query_only=ON",) if read_only else ()),
+            *(("query_only=ON",) if read_only and not sealed else ()),
         ):
             conn.execute(f"PRAGMA {pragma}").fetchall()
     except (sqlite3.Error, OSError) as error:
@@ -125,15 +128,55 @@ def connect(path: str, *, read_only: bool = False) -> Any:
     return conn
 
 
+def is_read_only(path: str) -> bool:
+    """Whether the store at *path* exists and cannot be written, as on a file system mounted read-only."""
+    place = Path(path)
+    return place.exists() and not (places.can_be_written(place.parent) and os.access(place, os.W_OK))
+
+
+def _connect(target: str, *, uri: bool = False) -> Any:
+    return sqlite3.connect(
+        target,
+        uri=uri,
+        timeout=BUSY_MS / 1000,
+        isolation_level=None,
+        check_same_thread=False,
+        cached_statements=CACHED_STATEMENTS,
+    )
+
+
+def _connect_read_only(path: str) -> Any:
+    """A connection that writes no byte. A store with a WAL is read with it; one without needs none to be made."""
+    address = f"file:{quote(path)}?mode=ro"
+    conn = _connect(address, uri=True)
+    try:
+        conn.execute("SELECT count(*) FROM sqlite_master").fetchall()
+    except sqlite3.Error as error:
+        conn.close()
+        # in WAL mode SQLite would make -wal and -shm. Immutable leaves a WAL unread: never where there is one
+        if base_name(error) != "SQLITE_CANTOPEN" or Path(f"{path}-wal").exists():
+            raise
+        conn = _connect(f"{address}&immutable=1", uri=True)
+    return conn
+
+
 def open_writer(path: str, *, steps: Mapping[int, schema.Step] = schema.STEPS) -> Any:
     """Connect, choose the journal, bring the schema up to date, assert the guards of history.
 
+    A store that cannot be written is opened all the same, for those who only read: each write is refused.
+
     Raises:
-        StoreUnusable: as connect; or the schema is newer than this program.
+        StoreUnusable: as connect; or the schema is newer than this program, or older and cannot be brought up to date.
     """
     conn = connect(path)
     try:
-        if path != MEMORY:
+        sealed = path != MEMORY and is_read_only(path)
+        if sealed and (found := schema.version(conn, path)) < max(steps):
+            raise StoreUnusable(
+                f"store {path}: its schema {found} is older than this program's {max(steps)}, and it cannot be "
+                "written: copy the home to a place where it can"
+            )
+        if path != MEMORY and not sealed:
             mode = "DELETE" if has_wal_reset_bug(sqlite3.sqlite_version_info) else "WAL"
             got = conn.execute(f"PRAGMA journal_mode={mode}").fetchone()[0]
             if got.upper() != mode:
@@ -197,7 +240,7 @@ def write_copy(conn: Any, target: str) -> None:
     try:
         copy = sqlite3.connect(target, isolation_level=None)
     except sqlite3.Error as error:
-        raise unusable(error, target, "making a backup") from error
+        raise unusable(error, target, "making a backup", "backup") from error
     try:
         place.chmod(places.FILE_MODE)
         conn.backup(copy)
@@ -208,7 +251,7 @@ def write_copy(conn: Any, target: str) -> None:
         place.unlink(missing_ok=True)
         if isinstance(error, OSError):
             raise StoreUnusable(f"backup {target}: {error.strerror}") from error
-        raise unusable(error, target, "making a backup") from error
+        raise unusable(error, target, "making a backup", "backup") from error
     copy.close()
 
 
@@ -239,5 +282,10 @@ def health(conn: Any, path: str) -> Health:
         file_bytes=ask("page_count") * ask("page_size"),
         file_mode=oct(stat.S_IMODE(Path(path).lstat().st_mode)) if on_disk else "",
         free_bytes=places.free_bytes(Path(path).parent) if on_disk else None,
+        read_only=on_disk and is_read_only(path),
+        pauses=tuple(
+            (provider, account or None, until)
+            for provider, account, until in conn.execute("SELECT provider, account, until FROM pause").fetchall()
+        ),
         warnings=tuple(warnings),
     )
