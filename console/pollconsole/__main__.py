@@ -1,7 +1,8 @@
 """The process: what happens before anything else is imported.
 
-Job: open the standard streams that are closed, take the keys of the environment away, answer `--version` at once, hand over to the command line, end with its exit
-code. Must not know: any command. Everything heavy is imported by the command that needs it.
+Job: open the standard streams that are closed, take the keys of the environment away, answer `--version` at once, hand
+over to the command line, end with its exit code. Must not know: any command. Everything heavy is imported by the
+command that needs it.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import os
 import sys
 
 from pollconsole.environment import scrub_environment
-
 
 _STREAMS = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))
 

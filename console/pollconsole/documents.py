@@ -6,7 +6,7 @@ Job: records -> plain dicts, times as ISO 8601 Z. Must not know: the store, outp
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -122,6 +122,18 @@ def decision(made: Decision, now: Instant) -> dict[str, Any]:
             }  # fmt: skip
         case Succeed():
             return {"decision": "succeed", "permits": made.result.permits, "notes": list(made.notes)}
+
+
+SEALED: Final = "sealed:unreadable"
+"""The field that the store puts in place of a result that it cannot open."""
+
+
+def opened(view: dict[str, Any]) -> dict[str, Any]:
+    """An operation's document where a result that could not be opened is no field: `sealed` true, no fields."""
+    result = view.get("result")
+    if result is not None and SEALED in result["fields"]:
+        return view | {"result": {**result, "fields": {}, "sealed": True}}
+    return view
 
 
 def approval(question: Escalation | None) -> dict[str, Any] | None:

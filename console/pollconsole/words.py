@@ -6,6 +6,7 @@ Provider texts come in raw and go out harmless.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
 from typing import Final
@@ -28,6 +29,8 @@ STATUS: Final[dict[Status, tuple[str, str]]] = {
     Status.CLOSED: (".", "closed"),
 }
 """Glyph and word; the glyph is ASCII, so that it survives every terminal, font and log."""
+
+_RULE_IDS: Final = re.compile(r" \([A-Z][0-9]{1,2}(?:, [A-Z][0-9]{1,2})*\)", re.ASCII)
 
 NEEDS_A_HUMAN: Final = frozenset({Status.ESCALATED, Status.AWAITING_APPROVAL})
 
@@ -85,6 +88,12 @@ def clock(at: Instant | None, now: Instant) -> str:
 def of(used: int, allowed: int) -> str:
     """`3/12`."""
     return f"{used}/{allowed}"
+
+
+def sentence(text: str) -> str:
+    """*text* of the core in one line, for people: no rule ids of the specification, no line that points with `^`."""
+    lines = [line.strip() for line in text.split("\n")]
+    return _RULE_IDS.sub("", " ".join(line for line in lines if line.strip("^ ")))
 
 
 def cells(text: str) -> int:

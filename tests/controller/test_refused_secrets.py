@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from pollcore.adapters.credential_ops import remove_credential
-from pollcore.adapters.credential_ops import remove_credential
 from pollcore.facts import ChoiceKind, Refused, Status, StopDetail, StopReason
 from pollcore.ports import Denial, Turn
 from tests.controller.bank import DONE, RUNNING, refuses

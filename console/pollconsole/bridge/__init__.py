@@ -18,8 +18,9 @@ from pollconsole.bridge.door import (
     without_store,
 )
 from pollconsole.bridge.health import doctor_facts, facts_without_a_store, home_faults, store_path
+from pollconsole.bridge.keeping import kept_with, lost_key
 from pollconsole.bridge.keys import credential_mode, credentials, remove_credential, set_credential
-from pollconsole.bridge.pauses import known_provider, paused_until, stopped_by
+from pollconsole.bridge.pauses import Paused, known_provider, paused_until, pauses, stopped_by
 from pollconsole.bridge.records import (
     find,
     operations,
@@ -27,11 +28,11 @@ from pollconsole.bridge.records import (
     questions,
     report,
     row,
-    story,
     submit_spec,
     whole,
     whole_with_card,
 )
+from pollconsole.bridge.story import story
 
 if TYPE_CHECKING:
     from pollcore.assembly import Core
@@ -44,6 +45,7 @@ __all__ = [
     "Controller",
     "Core",
     "Filter",
+    "Paused",
     "check_contract",
     "config",
     "credential_mode",
@@ -56,12 +58,15 @@ __all__ = [
     "home_faults",
     "home_is_named",
     "home_path",
+    "kept_with",
     "known_provider",
+    "lost_key",
     "missing_home",
     "operations",
     "operator_name",
     "parse_span",
     "paused_until",
+    "pauses",
     "provider",
     "providers",
     "questions",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from pollconsole import documents
+from pollconsole import documents, words
 from pollcore.facts import Answer, Refused
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def _usable(core: Core, name: str) -> dict[str, Any]:
     try:
         contract = core.contracts.find(name)
     except Refused as error:
-        return {"title": None, "base_url": None, "allow_http": False, "error": str(error)}
+        return {"title": None, "base_url": None, "allow_http": False, "error": words.sentence(str(error))}
     return {
         "title": contract.title,
         "base_url": contract.base_url,
@@ -59,7 +59,7 @@ def check_contract(text: str, filename: str) -> dict[str, Any]:
     from pollcore.contract import check, parse
 
     contract = parse(text, filename)
-    findings = [f"{filename}:{finding}" for finding in check(contract)]
+    findings = [words.sentence(f"{filename}:{finding}") for finding in check(contract)]
     return {"file": filename, "findings": findings, **documents.contract(contract)}
 
 

@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     from pollcore.assembly import Core
 
 T = TypeVar("T")
-READ_ONLY: Final = (
-    "{home} cannot be written, it is only read: nothing can be handed over, decided or polled from here"
-)
+READ_ONLY: Final = "{home} cannot be written, it is only read: nothing can be handed over, decided or polled from here"
 
 
 def with_core(
@@ -44,7 +42,7 @@ def with_core(
     async def body() -> T:
         async with open_core(home, kind=kind, **overrides) as core:
             try:
-                if tell is not None and os.path.lexists(core.home.home) and not can_be_written(core.home.home):
+                if tell is not None and not can_be_written(core.home.home):
                     tell(READ_ONLY.format(home=core.home.home))
                 _tell(core, tell)
                 return await job(core)

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 from pollconsole import words
 from pollconsole.bridge.contracts import providers
 from pollconsole.bridge.door import home_path, without_store
+from pollconsole.bridge.keeping import lost_key
 from pollconsole.bridge.keys import credentials
+from pollconsole.bridge.pauses import pauses
 from pollcore.facts import PollconsoleError, StoreUnusable, iso
 
 if TYPE_CHECKING:
@@ -62,7 +64,9 @@ async def doctor_facts(core: Core) -> Facts:
     if isinstance(health, dict):
         facts = _store(health) | facts
     if "public_key" in facts:
-        facts["public_key"] = _public_key(facts["public_key"])
+        facts["public_key"] = _public_key(facts["public_key"], await lost_key(core))
+    for number, one in enumerate(await pauses(core), 1):
+        facts[f"pause {number}"] = {"state": "note", "text": f"{one.text}: nothing is sent to it; only time ends it"}
     return facts | await _machine(core, {info["name"] for info in await credentials(core)})
 
 
@@ -82,7 +86,7 @@ async def _machine(core: Core, named: Iterable[str]) -> Facts:
         backend = await asyncio.to_thread(core.vault.describe)
         facts["keyring"] = {"state": "ok", "text": f"{backend}; {in_use}"}
     except PollconsoleError as error:
-        text = str(error).replace("; see pollconsole doctor", "")
+        text = str(error)
         mend = "" if needed else "needed only for providers that want a credential; the audit's keys lie in files here"
         facts["keyring"] = {"state": "wrong" if needed else "note", "text": f"{text}; {in_use}", "mend": mend}
     facts |= _contracts(core)
@@ -111,9 +115,19 @@ def _count(number: int, name: str) -> str:
     return f"{number} {name}" if number == 1 else f"{number} {name}s"
 
 
-def _public_key(text: str | None) -> Facts:
+def _public_key(text: str | None, lost: tuple[str, bool] | None) -> Facts:
     if text is None:
         return {"state": "ok", "text": "none yet: the next 'pollconsole', 'run' or 'submit' makes the home's key pair"}
+    if lost is not None:
+        why, gone = lost
+        return {
+            "state": "wrong" if gone else "note",
+            "text": f"{text}: {why}. What is sealed cannot be opened: links of results, status addresses, idempotency "
+            "keys, stored answers; what is handed over now is sealed for the same key",
+            "mend": "put the key back from where it was kept with the backup; without it these values are lost"
+            if gone
+            else "unlock the keyring",
+        }
     return {"state": "ok", "text": f"{text} (public: it opens nothing; keep a copy elsewhere)"}
 
 
@@ -127,6 +141,19 @@ def _store(health: Mapping[str, Any]) -> Facts:
         f"schema {health.get('schema')}{room}"
     )
     facts: Facts = {"store": {"state": "ok", "text": text}, "sqlite": _sqlite(health)}
+    needed = int(health.get("free_needed") or 0)
+    if isinstance(free, int) and free < needed:
+        facts["store"] = {
+            "state": "wrong",
+            "text": f"{text}: the disk is full, nothing is sent while it is",
+            "mend": f"free space on it, {words.size(needed)} at least",
+        }
+    elif health.get("read_only"):
+        facts["store"] = {
+            "state": "note",
+            "text": f"{text}; it cannot be written, it is only read: nothing can be sent or handed over from here",
+            "mend": "to poll, name a home on a file system that this user can write",
+        }
     doubtful = [line for line in health.get("warnings", ()) if "WAL-reset" not in line]
     for number, line in enumerate(doubtful, 1):
         facts[f"store {number}"] = {"state": "note", "text": line}

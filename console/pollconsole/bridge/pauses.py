@@ -6,11 +6,12 @@ keeps the loop from sending. Source: spec G5.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from pollconsole.bridge.records import every_event
-from pollcore.facts import EventName, Instant, NotFound, Status
+from pollconsole.bridge.story import every_event
+from pollcore.facts import EventName, Instant, NotFound, Status, iso
 
 if TYPE_CHECKING:
     from pollcore.assembly import Core
@@ -31,20 +32,54 @@ async def known_provider(core: Core, name: str) -> None:
     raise NotFound(f"no provider {name!r}; {hint}")
 
 
+@dataclass(frozen=True)
+class Paused:
+    """One pause that holds now. *account* None: every account. *by*: who asked for it, None: not on record."""
+
+    provider: str
+    account: str | None
+    until: Instant
+    by: str | None
+
+    def holds_for(self, provider: str, account: str | None) -> bool:
+        """A pause of the whole provider holds for each of its accounts, not the other way round."""
+        return self.provider == provider and self.account in (None, account)
+
+    @property
+    def text(self) -> str:
+        """`acme, account team-4, until 2026-03-02T18:00:00Z, by ann@desk (pts/1)`."""
+        whom = self.provider if self.account is None else f"{self.provider}, account {self.account}"
+        return f"{whom}, until {iso(self.until)}" + (f", by {self.by}" if self.by else "")
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The pause in `--json`."""
+        return {"provider": self.provider, "account": self.account, "until": iso(self.until), "by": self.by}
+
+
+async def pauses(core: Core) -> list[Paused]:
+    """All pauses that hold now, by provider and account; the story is read only where there are some."""
+    now = core.clock.now().wall
+    held = [(p, a, Instant(until)) for p, a, until in (await core.store.health()).pauses if until > now]
+    if not held:
+        return []
+    asked = {
+        (event.text, event.next_poll_at): event.caller
+        for event in await every_event(core)
+        if event.event is EventName.PAUSED
+    }
+    return [
+        Paused(p, a, until, asked.get((p if a is None else f"{p} {a}", until)))
+        for p, a, until in sorted(held, key=lambda one: (one[0], one[1] or ""))
+    ]
+
+
 async def paused_until(core: Core, provider: str, account: str | None) -> Instant | None:
     """Until when nothing is sent to *provider* (and *account*) by a pause that holds now; None: none holds.
 
-    A pause of the whole provider holds for each of its accounts. The longest counts: the store never shortens one.
+    The longest counts: the store never shortens one.
     """
-    holds = {provider} if account is None else {provider, f"{provider} {account}"}
-    now = core.clock.now().wall
-    ends = [
-        event.next_poll_at
-        for event in await every_event(core)
-        if event.event is EventName.PAUSED and event.text in holds and event.next_poll_at is not None
-    ]
-    last = max(ends, default=None)
-    return last if last is not None and last > now else None
+    return max((one.until for one in await pauses(core) if one.holds_for(provider, account)), default=None)
 
 
 async def stopped_by(core: Core, provider: str, account: str | None) -> int:

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from pollconsole import documents
-from pollconsole.safe import safe
+from pollconsole.bridge.pauses import pauses
+from pollconsole.bridge.story import every_event
 from pollcore.facts import AuditEvent, Instant, NotFound, Operation, PollconsoleError, iso
 
 if TYPE_CHECKING:
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from pollcore.assembly import Core
     from pollcore.facts import Choice, Escalation
 
-MAX_STORY_LINE: Final = 1_000
-EVENTS_A_PAGE: Final = 10_000
 MAX_REPORTED: Final = 1_000_000
 """Operations that one report looks at, newest first."""
 MAX_NEAR_FROM: Final = 1_000
@@ -75,14 +74,18 @@ async def whole_with_card(core: Core, operation_id: str) -> tuple[dict[str, Any]
     operation = await find(core, operation_id)
     question, choices, lines = await _question(core, operation)
     view = operation_view(operation, question=question, choices=choices, approval=documents.approval(question))
-    return view, lines
+    given = operation.submitted
+    holds = [one for one in await pauses(core) if one.holds_for(given.provider, given.account)]
+    longest = max(holds, key=lambda one: one.until, default=None)
+    view["paused"] = None if longest is None or operation.status.is_end else longest.document
+    return documents.opened(view), lines
 
 
 def row(operation: Operation) -> dict[str, Any]:
     """The document of one operation in `list --json`: as `show`, without the open question."""
     from pollcore.views import operation_view
 
-    return operation_view(operation)
+    return documents.opened(operation_view(operation))
 
 
 async def _question(core: Core, operation: Operation) -> tuple[Escalation | None, tuple[Choice, ...], list[str]]:
@@ -118,30 +121,6 @@ async def questions(core: Core) -> tuple[list[dict[str, Any]], list[str]]:
         views.append(question_view(question, choices) | {"card": lines})
         cards.append("\n".join(lines))
     return views, cards
-
-
-async def story(core: Core, operation_id: str | None) -> tuple[list[dict[str, Any]], list[str]]:
-    """Events as documents, and the story's lines; over all operations each line names its own."""
-    from pollcore.story import story as tell
-    from pollcore.views import event_view
-
-    events = await every_event(core, operation_id)
-    lines = list(tell(events, harmless=_harmless, named=operation_id is None))
-    return [event_view(event) for event in events], lines
-
-
-async def every_event(core: Core, operation_id: str | None = None) -> list[AuditEvent]:
-    """All events, page by page, in the order written."""
-    events: list[AuditEvent] = []
-    last = 0
-    while page := await core.store.events(operation_id, after=last, limit=EVENTS_A_PAGE):
-        events += [event for _, event in page]
-        last = page[-1][0]
-    return events
-
-
-def _harmless(text: str) -> str:
-    return safe(text, MAX_STORY_LINE)
 
 
 async def report(core: Core, since: Instant, now: Instant) -> dict[str, Any]:

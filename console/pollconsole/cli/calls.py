@@ -34,4 +34,4 @@ def refuse_missing(common: Common) -> None:
     """Raises Refused, code `no_home`, with near names: there is no such folder."""
     missing = bridge.missing_home(common.home)
     if missing is not None:
-        raise Refused(f"no home at {missing}; 'pollconsole', 'run' and 'submit' make one", code="no_home")
+        raise Refused(f"no home at {missing} ('pollconsole', 'run' and 'submit' make one)", code="no_home")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import stat
 import sys
 from collections.abc import Callable
@@ -30,6 +31,10 @@ KEY_FILE: Final = "reading.key"
 MADE_BY: Final = "'pollconsole', 'run' or 'submit' makes it"
 MAX_CRASHES: Final = 3
 """Traces that are named, the newest."""
+MAX_TEXT: Final = 1_000
+"""Characters of one finding."""
+_ITSELF: Final = re.compile(r"[;:]? (?:see|run) ['`]?pollconsole doctor['`]?(?: and report it)?")
+"""What errors say to those who did not call `doctor` yet."""
 _GLYPH: Final = {OK: "+", NOTE: ".", WRONG: "x"}
 
 
@@ -41,6 +46,9 @@ class Finding:
     state: str
     text: str
     mend: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", _ITSELF.sub("", self.text))
 
 
 @command("doctor", "pollconsole doctor", "pollconsole doctor --json", short_help="What is wrong, and how to mend it.")
@@ -67,9 +75,9 @@ def doctor(common: Common, ctx: click.Context) -> None:
         out.document({"findings": [asdict(finding) for finding in findings], "facts": facts})
     else:
         for finding in findings:
-            out.text(f"{_GLYPH[finding.state]} {finding.name}: {safe(finding.text, 1_000)}")
+            out.text(f"{_GLYPH[finding.state]} {finding.name}: {safe(finding.text, MAX_TEXT)}")
             if finding.mend:
-                out.text(f"    -> {safe(finding.mend, 1_000)}")
+                out.text(f"    -> {safe(finding.mend, MAX_TEXT)}")
     if any(finding.state == WRONG for finding in findings):
         ctx.exit(1)
 
@@ -94,7 +102,7 @@ def places(home: Path | None) -> list[Finding]:
     if faults:
         return [Finding("home", WRONG, line) for line in faults]
     if not path.exists():
-        return [Finding("home", NOTE, f"{path} does not exist yet", MADE_BY)]
+        return [Finding("home", NOTE, f"{path} does not exist yet{_near(home)}", MADE_BY)]
     found = [Finding("home", OK, str(path)), *_modes(path)]
     crashes = sorted((path / crash.FOLDER).glob("*.txt"), key=_changed)
     for file in crashes[-MAX_CRASHES:]:
@@ -102,6 +110,12 @@ def places(home: Path | None) -> list[Finding]:
     if len(crashes) > MAX_CRASHES:
         found.append(Finding("crash", NOTE, f"{len(crashes) - MAX_CRASHES} older ones in {path / crash.FOLDER}"))
     return found
+
+
+def _near(home: Path | None) -> str:
+    """`; did you mean ...?` of a home that is not there, or nothing."""
+    _, mean, names = (bridge.missing_home(home) or "").partition("; did you mean ")
+    return mean + names
 
 
 def _modes(path: Path) -> list[Finding]:

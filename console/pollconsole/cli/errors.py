@@ -41,7 +41,7 @@ def report(error: BaseException, *, as_json: bool, home: Path | None, argv: list
     known = _ours(error)
     if known is not None:
         code, exit_code, details = known
-        return _say(as_json, code, str(error), exit_code, details)
+        return _say(as_json, code, _message(error), exit_code, details)
     if isinstance(error, OSError) and error.filename is None and error.errno is not None:
         forget_stdout()
         return _say(False, "output", f"the output could not be written: {error.strerror}", OUR_FAULT)
@@ -73,6 +73,14 @@ def _ours(error: BaseException) -> tuple[str, int, Mapping[str, Any]] | None:
         case PollconsoleError():
             return "error", OUR_FAULT, {}
     return None
+
+
+def _message(error: BaseException) -> str:
+    """The core's text; of a contract's fault in one line, without rule ids."""
+    from pollconsole import words
+    from pollcore.facts import ContractError
+
+    return words.sentence(str(error)) if isinstance(error, ContractError) else str(error)
 
 
 def _say(

@@ -43,7 +43,7 @@ def list_operations(
 ) -> None:
     """List operations, newest change first."""
 
-    async def body(core: bridge.Core) -> tuple[list[dict[str, Any]], str, str | None, str]:
+    async def body(core: bridge.Core) -> tuple[list[dict[str, Any]], str, str | None, str, list[bridge.Paused]]:
         now = core.clock.now().wall
         found = await bridge.operations(
             core,
@@ -54,11 +54,12 @@ def list_operations(
         )
         views = [bridge.row(operation) for operation in found]
         unknown = "" if found or provider is None else await _unknown(core, provider)
-        return views, present.rows(found, core.clock.now()), await present.core_warning(core), unknown
+        held = [one for one in await bridge.pauses(core) if provider in (None, one.provider)]
+        return views, present.rows(found, core.clock.now()), await present.core_warning(core), unknown, held
 
-    views, lines, silence, unknown = calls.with_core(common, body)
+    views, lines, silence, unknown, held = calls.with_core(common, body)
     if common.json:
-        out.document({"operations": views})
+        out.document({"operations": views, "pauses": [one.document for one in held]})
     elif views:
         out.text(lines)
     else:
@@ -67,6 +68,8 @@ def list_operations(
         out.note(unknown)
     if len(views) == limit:
         out.note(f"there may be more: only {limit} are shown, newest change first (--limit N)")
+    for one in held:
+        out.note(f"paused: {one.text}; nothing is sent to it")
     if silence:
         out.note(silence)
 

@@ -7,6 +7,7 @@ end one (nothing but time does). Source: spec G5.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import click
 
@@ -14,7 +15,10 @@ from pollconsole import bridge, words
 from pollconsole.cli import calls, out
 from pollconsole.cli.base import Common, command, pass_common
 from pollconsole.cli.values import ProviderName, Text, When, caller_option
-from pollcore.facts import MAX_SPAN, Instant, Refused, iso
+from pollcore.facts import DAY, Instant, Refused, iso
+
+MAX_DAYS: Final = 7
+"""Nothing ends a pause early: a slip of the finger must not last for months."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +28,7 @@ class Held:
     asked: Instant
     until: Instant
     before: bool
+    by: str | None
     operations: int
 
 
@@ -48,18 +53,20 @@ def pause(
     """Send nothing to a provider until a time. Deadlines run on; nothing is decided.
 
     A pause is final until its time: a longer one replaces it, a shorter one changes nothing, and neither a command nor
-    the console ends it early. Begin with a short one.
+    the console ends it early. Begin with a short one; more than 7 days are refused.
     """
 
     async def body(core: bridge.Core) -> Held:
         asked = _future(until, core.clock.now().wall)
         await bridge.known_provider(core, provider)
-        holds = await bridge.paused_until(core, provider, account)
-        before = holds is not None and holds >= asked
-        if not before:
-            await core.actions.pause(provider, account, asked, bridge.operator_name(core, caller))
+        found = [one for one in await bridge.pauses(core) if one.holds_for(provider, account)]
+        longest = max(found, key=lambda one: one.until, default=None)
         count = await bridge.stopped_by(core, provider, account)
-        return Held(asked, holds if holds is not None and before else asked, before, count)
+        if longest is not None and longest.until >= asked:
+            return Held(asked, longest.until, True, longest.by, count)
+        by = bridge.operator_name(core, caller)
+        await core.actions.pause(provider, account, asked, by)
+        return Held(asked, asked, False, by, count)
 
     held = calls.with_core(common, body)
     if common.json:
@@ -69,13 +76,18 @@ def pause(
             "until": iso(held.until),
             "asked_until": iso(held.asked),
             "already_paused": held.before,
+            "by": held.by,
             "waiting_operations": held.operations,
         }
         out.document({"pause": view})
         return
     whom = provider if account is None else f"{provider}, account {account}"
     if held.before:
-        out.text(f"{whom}: already paused until {words.instant(held.until)}; a pause is not shortened")
+        who = f" by {held.by}" if held.by else ""
+        out.text(
+            f"{whom}: already paused until {words.instant(held.until)}{who}; a pause is not shortened, and only time "
+            "ends it"
+        )
     else:
         out.text(f"nothing is sent to {whom} before {words.instant(held.until)}")
     if held.operations:
@@ -89,6 +101,10 @@ def _future(until: tuple[int | None, Instant | None], now: Instant) -> Instant:
     at = instant if instant is not None else Instant(now + (span or 0))
     if at <= now:
         raise Refused(f"--until: {iso(at)} is in the past", code="usage")
-    if at - now > MAX_SPAN:
-        raise Refused("--until: more than 366 days ahead", code="usage")
+    if at - now > MAX_DAYS * DAY:
+        raise Refused(
+            f"--until: {iso(at)} is more than {MAX_DAYS} days ahead, and nothing ends a pause early: name a nearer "
+            "time, and pause again before it is over",
+            code="usage",
+        )
     return at

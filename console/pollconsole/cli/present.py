@@ -95,6 +95,7 @@ def operation(view: dict[str, Any], card: Sequence[str] = ()) -> str:
         ("Transport failures", _used(view, "transport_failures")),
         ("Rate-limit answers", _used(view, "rate_limited")),
         ("Next request", _next(view)),
+        ("Paused", _paused(view)),
         ("Held until", view.get("hold_until") if view["status"] == Status.HELD else None),
         ("Stopped because", view.get("stop_reason")),
         ("Detail", view.get("stop_detail")),
@@ -182,4 +183,19 @@ def _next(view: dict[str, Any]) -> str | None:
     if at is None or view["status"] != Status.WAITING:
         return None
     source = view.get("delay_source")
-    return f"{at} ({source})" if source else str(at)
+    why = [*([str(source)] if source else []), *([f"paused by {paused['by']}"] if (paused := _by(view)) else [])]
+    return f"{at} ({', '.join(why)})" if why else str(at)
+
+
+def _by(view: dict[str, Any]) -> dict[str, Any] | None:
+    """The pause that holds, where it is known who asked for it."""
+    paused: dict[str, Any] | None = view.get("paused")
+    return paused if paused is not None and paused.get("by") else None
+
+
+def _paused(view: dict[str, Any]) -> str | None:
+    paused = view.get("paused")
+    if paused is None:
+        return None
+    whom = "the provider" if paused["account"] is None else "this account"
+    return f"nothing is sent to {whom} before {paused['until']}" + (f", by {paused['by']}" if paused["by"] else "")

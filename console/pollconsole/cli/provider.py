@@ -5,7 +5,7 @@ Job: read, print. Must not know: the contract language, how answers are judged.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import click
 

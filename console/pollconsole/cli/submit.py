@@ -78,9 +78,10 @@ def submit(common: Common, /, **flags: Any) -> None:
         submission = await core.actions.submit(bridge.submit_spec(**specification(handed), response=answer))
         view, card = await bridge.whole_with_card(core, submission.operation.operation_id)
         view["existed"] = submission.existed
-        return view, card, [*submission.warnings, *not_started(view)], await present.core_warning(core)
+        warnings = [*submission.warnings, *not_started(view), *await _lost(core)]
+        return view, card, warnings, await present.core_warning(core)
 
-    view, card, warnings, silence = calls.with_core(common, body)
+    view, card, warnings, silence = calls.with_core(common, body, makes=True)
     view["warnings"] = warnings
     if common.json:
         out.document(view)
@@ -92,6 +93,14 @@ def submit(common: Common, /, **flags: Any) -> None:
         out.note("this operation existed already; nothing was added")
     if silence:
         out.note(silence)
+
+
+async def _lost(core: bridge.Core) -> list[str]:
+    """A private half that is gone: what was just handed over is sealed for a key that nobody has."""
+    lost = await bridge.lost_key(core)
+    if lost is None or not lost[1]:
+        return []
+    return [f"what is sealed of this operation cannot be opened again: {lost[0]}; see 'pollconsole doctor'"]
 
 
 def not_started(view: dict[str, Any]) -> list[str]:

@@ -54,15 +54,31 @@ def report(common: Common, since: tuple[int | None, Instant | None] | None) -> N
 @click.argument("file", type=File())
 @pass_common
 def backup(common: Common, file: str) -> None:
-    """Copy the store through SQLite's own interface, also while a core is running. Nothing is overwritten."""
+    """Copy the store through SQLite's own interface, also while a core is running. Nothing is overwritten.
+
+    The copy alone does not open what is sealed in it (links of results, status addresses, idempotency keys): the files
+    that are named afterwards must be kept with it. Secrets of credentials are not in it, they stay in the keyring.
+    """
     target = files.writable(file)
 
-    async def body(core: bridge.Core) -> None:
+    async def body(core: bridge.Core) -> dict[str, Any]:
         await core.store.backup(str(target.absolute()))
+        return await bridge.kept_with(core)
 
-    calls.with_core(common, body)
+    kept = calls.with_core(common, body)
     count = target.stat().st_size
     if common.json:
-        out.document({"backup": {"path": str(target), "bytes": count}})
+        out.document({"backup": {"path": str(target), "bytes": count, "keep_with_it": kept}})
     else:
-        out.text(f"{target}: {words.size(count)}; secrets are not in it, they stay in the keyring")
+        out.text(f"{target}: {words.size(count)}; secrets of credentials are not in it, they stay in the keyring")
+        if kept["files"]:
+            out.text("keep with it, in a safe place:")
+        for one in kept["files"]:
+            out.text(f"  {one['path']}: {one['why']}")
+        if kept["keyring"]:
+            out.text(
+                "the key that opens what is sealed is in this machine's keyring, under the path of this home: without "
+                "it, or in a home of another path, the copy opens nothing that is sealed"
+            )
+    if kept["missing"]:
+        out.note(f"warning: what is sealed in the copy cannot be opened: {kept['missing']}")

@@ -114,15 +114,17 @@ class Gathered(msgspec.Struct, frozen=True, kw_only=True):
         if change is None:
             return None
         last = self.answers.get(operation.operation_id)
-        reads_as = None
+        reads_as, memory = None, None
         if last is not None and last.envelope:
-            reads_as = reading.reread(change.today, operation, last.envelope, self.now)
+            reads_as, memory = reading.reread_with_memory(change.today, operation, last.envelope, self.now)
         return ChangedContract(
             digest=change.today.digest,
             diff=change.diff,
             knows_state=reads_as is not None and reads_as.verdict not in (Verdict.UNKNOWN, Verdict.INTEGRATION),
             has_stored_answer=reads_as is not None,
             reads_as=reads_as,
+            memory=memory,
+            policy=change.today.policy,
             origins_added=change.origins_added,
         )
 

@@ -129,17 +129,21 @@ async def _carry_out(
     contract = await desk.contract(operation)
     now = desk.clock.now()
     facts = await circumstances(desk, contract, operation, now)
+    changed = facts.changed_contract
+    adopted = changed.policy if changed is not None and choice.kind is ChoiceKind.ADOPT_CONTRACT else None
     applied = grants.apply(
         operation,
         question,
         choice,
-        policy=contract.policy,
+        # what is adopted is carried out under its own numbers (X8: does a failed answer want a second one?)
+        policy=adopted or contract.policy,
         now=now,
         operator=operator,
         because=because,
         new_id=f"esc-{desk.chance.token(6)}",
         shown_version=operation.version,
-        observation=facts.changed_contract.reads_as if facts.changed_contract is not None else None,
+        observation=changed.reads_as if changed is not None else None,
+        memory=changed.memory if changed is not None else None,
         notes=(f"card {fresh.digest[:16]}", *(f"{name} {value}" for name, value in evidence.items())),
     )
     after = applied.operation or operation

@@ -87,8 +87,8 @@ async def check_credential(desk: Desk, contract: Contract, name: str) -> None:
 def refuse_base_url(provider: str) -> Refused:
     """The refusal of a contract that must be told its server, under a name that tells none."""
     return Refused(
-        f"{provider}: its contract does not say where the server is; name it in config.toml, and submit to that name:"
-        f' [providers.NAME] contract = "{provider}" base_url = "https://..."',
+        f"{provider}: the base_url is missing, its contract does not say where the server is: add a table "
+        f'[providers.NAME] with contract = "{provider}" and base_url = "https://..." to config.toml, and submit to NAME',
         code="base_url",
     )
 

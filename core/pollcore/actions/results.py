@@ -76,7 +76,7 @@ def pointer(operation: Operation) -> ResultPointer:
     if SEALED in operation.result.fields:
         raise SealedUnreadable(
             f"{operation.operation_id}: its result is sealed, and the reading key that opens it is not at hand: unlock "
-            "the keyring, or put the home's reading.key back where it was; nothing was fetched or shown"
+            "the keyring, or put the home's reading.key back (`pollconsole doctor` says where); nothing was fetched"
         )
     return operation.result
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from pollcore.facts import CredentialMode, Instant, Limits, Observation, Request
+from pollcore.facts import CredentialMode, Instant, Limits, Memory, Observation, Policy, Request
 
 
 class ChangedContract(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,6 +23,10 @@ class ChangedContract(msgspec.Struct, frozen=True, kw_only=True):
     """A stored last answer can be read again; False: adopting means one more counted check."""
     reads_as: Observation | None = None
     """What the stored answer says under the new file; None: not tried."""
+    memory: Memory | None = None
+    """What is remembered of the job after that reading."""
+    policy: Policy | None = None
+    """The new file's numbers: adopting is carried out under them."""
     origins_added: tuple[str, ...] = ()
 
 

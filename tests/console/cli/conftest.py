@@ -87,6 +87,7 @@ class Store:
     asked: list[Escalation] = field(default_factory=list)
     told: list[AuditEvent] = field(default_factory=list)
     beats: list[Worker] = field(default_factory=list)
+    pauses: list[tuple[str, str | None, Instant]] = field(default_factory=list)
     waits: int = 0
     on_wait: Callable[[int], None] = lambda _: None
 
@@ -130,6 +131,12 @@ class Store:
         self.clock.moment = self.clock.moment.after(round(timeout_s * 1_000))
         return after
 
+    async def health(self) -> Any:
+        return SimpleNamespace(pauses=tuple(self.pauses))
+
+    async def document(self, kind: str, name: str) -> bytes | None:
+        return None
+
     async def backup(self, path: str) -> None:
         Path(path).write_bytes(b"copy")
 
@@ -168,6 +175,7 @@ class Actions:
     async def pause(self, provider: str, account: str | None, until: Instant, by: str) -> None:
         self.calls.append(("pause", provider, account, until, by))
         name = provider if account is None else f"{provider} {account}"
+        self.store.pauses.append((provider, account, until))
         self.store.told.append(
             AuditEvent(at=NOW.wall, event=EventName.PAUSED, next_poll_at=until, caller=by, text=name)
         )
@@ -219,6 +227,9 @@ class FakeCore:
         self.store = Store(self.clock)
         self.actions = Actions(self.store)
         self.config = Config()
+        self.home = SimpleNamespace(
+            home=Path("/home/x"), config=Path("/home/x/config.toml"), providers=Path("/home/x/providers")
+        )
         self.contracts = SimpleNamespace(listing=list, names=lambda: ["acme", "lab"], find=self._no_contract)
         self.vault = SimpleNamespace(describe=lambda: "tests.Backend")
         self.backend = Backend()
@@ -304,6 +315,8 @@ def core(monkeypatch: pytest.MonkeyPatch) -> FakeCore:
         return asyncio.run(run())
 
     monkeypatch.setattr(bridge, "with_core", with_core)
+    monkeypatch.setattr(bridge, "without_store", lambda _home: fake)
+    monkeypatch.setattr(bridge, "missing_home", lambda _home: None)
     return fake
 
 

@@ -33,6 +33,7 @@ def no_core(monkeypatch: pytest.MonkeyPatch) -> None:
         raise StoreUnusable("no core in this test")
 
     monkeypatch.setattr(bridge, "with_core", refuse)
+    monkeypatch.setattr(bridge, "missing_home", lambda _home: None)
 
 
 def failing(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
@@ -40,6 +41,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
         raise error
 
     monkeypatch.setattr(bridge, "with_core", fail)
+    monkeypatch.setattr(bridge, "missing_home", lambda _home: None)
 
 
 @pytest.mark.parametrize("place", [["--json", "show", "op-1"], ["show", "--json", "op-1"], ["show", "op-1", "--json"]])
@@ -63,6 +65,7 @@ def test_the_home_may_stand_before_and_after_the_command(place: list[str], monke
         raise Refused("enough")
 
     monkeypatch.setattr(bridge, "with_core", note)
+    monkeypatch.setattr(bridge, "missing_home", lambda _home: None)
     assert entry.run(place) == 2
     assert homes == [Path("H")]
 
@@ -103,7 +106,11 @@ def test_errors_of_the_core_have_their_code_and_exit(
         (["submit", "--provider", "a", "--job-id", "j", "--max-requests", "0"], "0 is below 1"),
         (["submit", "--file", "-", "--from-response", "-"], "both want standard input"),
         (["submit", "--file", "/nonexistent/f"], "cannot be read"),
-        (["wait", "op", "--timeout", "-5m"], "not a span"),
+        (["pause", "--provider", "p", "--until", "-1h"], "is negative"),
+        (["list", "--since", "x"], "neither a span like 40m nor a time like"),
+        (["submit", "--provider", "a", "--job-id", "a", "--job-id", "b"], "--job-id is there twice"),
+        (["--home", "a", "list", "--home", "b"], "--home is there twice"),
+        (["wait", "op", "--timeout", "-5m"], "is negative; a span is like 40m"),
         (["list", "--status", "odd"], "'waiting'"),
         (["pause", "--provider", "p", "--until", "2020-01-01T00:00:00"], "time without a zone"),
         (["close", "op"], "--because"),

@@ -34,7 +34,11 @@ def test_whatever_a_job_is_called_it_stays_one_path_segment(job_id: str) -> None
     try:
         request = requests.status_request(made, operation(job_id=job_id), "cred")
     except Refused as error:
-        assert error.code == "bad_parameter"
+        refused = error.code
+    else:
+        refused = ""
+    if refused:
+        assert refused == "bad_parameter"
         return
     head, _, segment = request.url.rpartition("/")
     assert head == "https://api.example.test/v1/jobs"
