@@ -21,6 +21,7 @@ from pollcore.card import Asked, Frozen, GroupChoice, member
 from pollcore.facts import (
     AuditEvent,
     Choice,
+    ChoiceKind,
     Escalation,
     EventName,
     Grant,
@@ -182,17 +183,19 @@ class _Run:
     def _applied(self, asked: Asked, choice: Choice, frozen: Frozen, now: Moment) -> Write:
         operation, question, answer, desk = asked.operation, asked.question, self._answer, self._desk
         changed = asked.circumstances.changed_contract if asked.circumstances is not None else None
+        adopted = changed.policy if changed is not None and choice.kind is ChoiceKind.ADOPT_CONTRACT else None
         applied = grants.apply(
             operation,
             question,
             choice,
-            policy=asked.policy,
+            policy=adopted or asked.policy,
             now=now,
             operator=answer.operator,
             because=answer.because,
             new_id=f"esc-{desk.chance.token(6)}",
             shown_version=frozen.version,
             observation=changed.reads_as if changed is not None else None,
+            memory=changed.memory if changed is not None else None,
             notes=answer.notes,
         )
         if applied.action is not None:
