@@ -28,7 +28,7 @@ APPROVALS: Final = frozenset(
 
 
 class View(StrEnum):
-    """The six views, in the order of their digits."""
+    """The views, in the order of their digits."""
 
     ALL = "all"
     NEEDS = "needs you"
@@ -36,6 +36,7 @@ class View(StrEnum):
     LOW = "low"
     FAILED = "failed"
     DONE = "done"
+    MARKED = "marked"
 
 
 class Sort(StrEnum):
@@ -98,6 +99,10 @@ class Board:
         """Open ones, by operation id (one each, E7)."""
         self.other_questions: tuple[Escalation, ...] = ()
         """Open ones that belong to no operation."""
+        self.marked: set[str] = set()
+        """Rows that the operator marked, by operation id."""
+        self.pinned: dict[str, None] = {}
+        """Rows that stand first in every view and order, in the order in which they were pinned."""
         self.latest = Delta()
         self._figures: Figures | None = None
         self._counted_at = -1
@@ -159,6 +164,7 @@ class Board:
             counted[View.UNKNOWN] += not end and operation.stop_reason in _UNKNOWN
             counted[View.FAILED] += operation.status in _FAILED
             counted[View.DONE] += end
+            counted[View.MARKED] += operation.operation_id in self.marked
         return Figures(live, counted, frozenset(users))
 
     def belongs(self, operation: Operation, view: View, now: Moment) -> bool:
@@ -176,6 +182,8 @@ class Board:
                 return operation.status in _FAILED
             case View.DONE:
                 return operation.status.is_end
+            case View.MARKED:
+                return operation.operation_id in self.marked
 
     def ordered(self, view: View, needle: str, sort: Sort, reverse: bool, now: Moment) -> list[str]:
         """Ids of *view* that match *needle*, ordered; equal ones by id, so that nothing jumps."""
@@ -183,7 +191,12 @@ class Board:
         shown = [o for o in self.operations.values() if self.belongs(o, view, now) and fits(o)]
         key = self._key(sort, now)
         shown.sort(key=lambda operation: (key(operation), operation.operation_id), reverse=reverse)
-        return [operation.operation_id for operation in shown]
+        ids = [operation.operation_id for operation in shown]
+        if not self.pinned:
+            return ids
+        here = set(ids)
+        first = [each for each in self.pinned if each in here]
+        return [*first, *(each for each in ids if each not in self.pinned)]
 
     def _key(self, sort: Sort, now: Moment) -> Callable[[Operation], Any]:
         match sort:
@@ -213,10 +226,13 @@ class Board:
         return 3 if operation.status is Status.HELD else 2
 
     def _forget_old_ends(self) -> None:
-        ended = [o for o in self.operations.values() if o.status.is_end and o.operation_id not in self.questions]
+        ended = [o for o in self.operations.values() if o.status.is_end and not self._is_kept(o.operation_id)]
         if len(ended) > MAX_ENDED:
             for operation in sorted(ended, key=lambda o: o.change)[: len(ended) - MAX_ENDED]:
                 del self.operations[operation.operation_id]
+
+    def _is_kept(self, operation_id: str) -> bool:
+        return operation_id in self.questions or operation_id in self.marked or operation_id in self.pinned
 
 
 FIELDS: Final[dict[str, Callable[[Operation], str]]] = {

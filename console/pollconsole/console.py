@@ -22,9 +22,13 @@ from textual.binding import Binding, BindingType
 from textual.command import CommandPalette
 from textual.screen import Screen
 
+from pollconsole import memory
+from pollconsole.carry_app import CarryingApp
 from pollconsole.core_thread import CoreThread
 from pollconsole.mailbox import CoreRole
-from pollconsole.screens.base import ConsoleScreen, SteadySize
+from pollconsole.palette import Palette, commands
+from pollconsole.screens.aside import CredentialsScreen, ProvidersScreen, ReadScreen
+from pollconsole.screens.base import ConsoleScreen
 from pollconsole.screens.card import CardScreen
 from pollconsole.screens.detail import DetailScreen
 from pollconsole.screens.group import GroupScreen
@@ -32,7 +36,6 @@ from pollconsole.screens.live import LiveScreen
 from pollconsole.screens.queue import QueueScreen
 from pollconsole.screens.text import HelpScreen, MessagesScreen
 from pollconsole.state import State
-from pollconsole.theme_app import ThemedApp
 from pollconsole.theme_choice import Colours
 from pollcore.facts import Operator, PollconsoleError
 
@@ -45,11 +48,7 @@ QUIT_S: Final = 3.0
 TITLE: Final = "pollconsole"
 
 
-class Palette(SteadySize[None], CommandPalette):
-    """The list of commands, over whatever screen is on top."""
-
-
-class ConsoleApp(ThemedApp):
+class ConsoleApp(CarryingApp):
     """The screens. The core's thread is given, and outlives a crash of the screens."""
 
     TITLE = TITLE
@@ -60,6 +59,8 @@ class ConsoleApp(ThemedApp):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("E", "queue(False)", "decisions"),
         Binding("A", "queue(True)", "approvals"),
+        Binding("K", "credentials", "credentials"),
+        Binding("P", "providers", "providers"),
         Binding("M", "messages", "messages"),
         Binding("question_mark", "help", "help"),
         Binding("T", "themes", "themes"),
@@ -80,6 +81,8 @@ class ConsoleApp(ThemedApp):
     ) -> None:
         super().__init__(home=home, colours=colours)
         self.state = State(link, self.worn.palette, title=title, read_only=link.read_only)
+        memory.restore(self.state, home)
+        self._kept = memory.snapshot(self.state, None)
         self.say_theme_complaints()
         self.crashed: BaseException | None = None
         self.terminal_gone = False
@@ -105,10 +108,12 @@ class ConsoleApp(ThemedApp):
     def guard_terminal_gone(self) -> None:
         """The terminal hung up: no screen any more; requests in flight are still recorded."""
         self.terminal_gone = True
+        self.keep()
         self.exit(return_code=0)
 
     def _told_to_end(self) -> None:
         """Another process asked this one to end (ctrl-c is a key here): the terminal is given back as it was."""
+        self.keep()
         self.exit(0)
 
     def _tick(self) -> None:
@@ -128,6 +133,20 @@ class ConsoleApp(ThemedApp):
         screen = self.screen if isinstance(self.screen, ConsoleScreen) else self._live
         if screen is not None and screen.ready:
             screen.tick(state.now(), changed)
+        self._keep_changes()
+
+    def keep(self) -> None:
+        """Remember where the operator is for the next start; the cursor at the end alone."""
+        cursor = self._live.table.cursor_id if self._live is not None and self._live.ready else None
+        memory.keep(self.state, self.home, cursor)
+
+    def _keep_changes(self) -> None:
+        """What was chosen survives a crash, too; a filter that is half typed is not chosen."""
+        typing = self._live is not None and bool(self._live.mode)
+        now = memory.snapshot(self.state, None)
+        if now != self._kept and not typing:
+            self._kept = now
+            self.keep()
 
     def _notice_a_stall(self) -> None:
         """A terminal that stops reading stops this loop; whoever comes back must know how old what he saw was."""
@@ -199,6 +218,19 @@ class ConsoleApp(ThemedApp):
                 self.pop_screen()
             self.push_screen(QueueScreen(self.state, approvals=approvals))
 
+    def action_credentials(self) -> None:
+        self._beside(CredentialsScreen)
+
+    def action_providers(self) -> None:
+        self._beside(ProvidersScreen)
+
+    def _beside(self, kind: type[ReadScreen]) -> None:
+        """Over the table or a detail; never over a card, whose keys are its own."""
+        if isinstance(self.screen, LiveScreen | DetailScreen | QueueScreen | ReadScreen):
+            if isinstance(self.screen, ReadScreen):
+                self.pop_screen()
+            self.push_screen(kind(self.state))
+
     def action_messages(self) -> None:
         if not isinstance(self.screen, MessagesScreen):
             self.push_screen(MessagesScreen(self.state))
@@ -220,10 +252,11 @@ class ConsoleApp(ThemedApp):
 
     def action_confirm_quit(self) -> None:
         if time.monotonic() - self._quit_asked <= QUIT_S:
+            self.keep()
             self.exit(0)
 
     def action_command_palette(self) -> None:
-        if not CommandPalette.is_open(self):
+        if not isinstance(self.screen, CommandPalette):
             self.push_screen(Palette(id="--command-palette"))
 
     def action_help_quit(self) -> None:
@@ -243,14 +276,9 @@ class ConsoleApp(ThemedApp):
             return f"another process goes on with {count}"
         return "nothing of the core runs here"
 
-    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:  # noqa: ARG002
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """The palette: looking and going. Nothing here takes a screenshot or reaches a decision."""
-        yield SystemCommand("Decisions", "Open the queue of decisions that wait", lambda: self.action_queue(False))
-        yield SystemCommand("Approvals", "Open the queue of approvals that wait", lambda: self.action_queue(True))
-        yield SystemCommand("Messages", "What was said", self.action_messages)
-        yield SystemCommand("Help", "Every key", self.action_help)
-        yield SystemCommand("Themes", "See every theme, keep one", self.action_themes)
-        yield SystemCommand("Quit", "Say what goes on; Q quits then", self.action_ask_quit)
+        return commands(self, screen)
 
     # --- crashes ------------------------------------------------------------------------------------------------------
 

@@ -280,8 +280,9 @@ def countdown(ms: int) -> str:
 
 def short_countdown(ms: int) -> str:
     """As `countdown`, in six cells: from an hour on without seconds, `1h 04m`."""
-    if ms >= DAY or ms < HOUR:
+    if ms >= DAY or ms <= HOUR - SECOND:
         return countdown(ms)
+    ms = max(ms, HOUR)  # the last second before it is rounded up
     return f"{ms // HOUR}h {ms % HOUR // MINUTE:02d}m" if ms < 10 * HOUR else f"{ms // HOUR}h{ms % HOUR // MINUTE:02d}m"
 
 

@@ -33,9 +33,10 @@ def safe(text: str, limit: int = DEFAULT_LIMIT, *, multiline: bool = False) -> s
     """Return *text* so that a terminal can only draw it, at most *limit* characters long.
 
     Kept: printable ASCII, letters, numbers, punctuation, symbols, and up to two combining marks in a row. A space of
-    another kind (no-break, thin, ideographic) becomes a plain one, so that lines break and columns stand. All else (control characters, escape, bidirectional overrides, zero-width and private characters, surrogates,
-    invisible fillers) is written out as ``<1B>`` or ``<U+202E>``. The text is NFC-normalised. What does not fit is
-    replaced by one ``…`` at the end, so a cut is never silent and never splits a written-out character.
+    another kind (no-break, thin, ideographic) becomes a plain one, so that lines break and columns stand. All else
+    (control characters, escape, bidirectional overrides, zero-width and private characters, surrogates, invisible
+    fillers) is written out as ``<1B>`` or ``<U+202E>``. The text is NFC-normalised. What does not fit is replaced by
+    one ``…`` at the end, so a cut is never silent and never splits a written-out character.
 
     Args:
         text: any string, lone surrogates included.

@@ -56,6 +56,10 @@ class State:
         """What a decision of this console did, by operation id: shown on the row."""
         self.view = View.ALL
         self.needle = ""
+        self.last_needle = ""
+        """What `n` and `N` look for once the filter is cleared."""
+        self.cursor_at_start: str | None = None
+        """Where the cursor was when the console ended last."""
         self.sort = Sort.ATTENTION
         self.reverse = False
         self.paused = False
@@ -81,11 +85,11 @@ class State:
         """G5: something was handed over by the very OS user that sits here, who could also press keys."""
         return self.operator is not None and self.operator.user in self.board.figures(self.now()).handed_over_by
 
-    async def story(self, operation_id: str) -> Sequence[str]:
-        """The story of one operation, line by line, told on the core's thread; the newest `MAX_STORY` lines."""
+    async def story(self, operation_id: str) -> tuple[Sequence[dict[str, Any]], Sequence[str]]:
+        """The story of one operation, told on the core's thread: its newest events as documents, its newest lines."""
 
-        async def body(core: Any) -> Sequence[str]:
-            _, lines = await bridge.story(core, operation_id)
-            return lines[-MAX_STORY:]
+        async def body(core: Any) -> tuple[Sequence[dict[str, Any]], Sequence[str]]:
+            events, lines = await bridge.story(core, operation_id)
+            return events[-MAX_STORY:], lines[-MAX_STORY:]
 
         return await self.link.ask(body)

@@ -1,28 +1,23 @@
 """Which theme: what the terminal can show, what the operator chose last, and where that is kept.
 
 Job: environment and HOME/ui.json -> the name of a theme. Must not know: what a theme holds, widgets.
-A file that cannot be read is as good as none: what the screen remembers is never worth a failure.
 
 Source: no-color.org (a value that is not empty); terminfo, capability `colors`.
 """
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
-import tempfile
 from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
+from pollconsole import ui_file
 from pollconsole.themes import DEFAULT
 
-FILE: Final = "ui.json"
-"""In the home: what the screen remembers."""
+FILE: Final = ui_file.FILE
 KEY: Final = "theme"
-MAX_BYTES: Final = 64 * 1024
+MAX_BYTES: Final = ui_file.MAX_BYTES
 FULL_COLOUR: Final = ("truecolor", "24bit")
 MANY: Final = 256
 FEW: Final = 8
@@ -72,36 +67,10 @@ def fallback(colours: Colours) -> str:
 
 def remembered(home: Path | None) -> str | None:
     """The theme that was chosen last; None when none was, or the file says nothing that can be understood."""
-    name = _read(home).get(KEY)
+    name = ui_file.read(home).get(KEY)
     return name if isinstance(name, str) else None
 
 
 def remember(home: Path | None, name: str) -> bool:
     """Keep *name* for the next start, and whatever else the file holds; False where that cannot be written."""
-    if home is None:
-        return False
-    kept = {**_read(home), KEY: name}
-    temporary = ""
-    try:
-        with tempfile.NamedTemporaryFile("w", dir=home, prefix=f".{FILE}.", encoding="utf-8", delete=False) as file:
-            temporary = file.name  # made with mode 0600
-            json.dump(kept, file, indent=1)
-        os.replace(temporary, home / FILE)  # noqa: PTH105
-    except OSError:
-        with contextlib.suppress(OSError):
-            Path(temporary).unlink()
-        return False
-    return True
-
-
-def _read(home: Path | None) -> dict[str, Any]:
-    if home is None:
-        return {}
-    try:
-        path = home / FILE
-        if not path.is_file() or path.stat().st_size > MAX_BYTES:
-            return {}
-        found = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
+    return ui_file.write(home, {KEY: name})

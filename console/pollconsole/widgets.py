@@ -68,7 +68,9 @@ class LinesView(ScrollView, can_focus=False):
         self.state = state
         self.follow = follow
         """Stay at the end when lines come in while the end is in sight."""
-        self._indent = indent
+        self.indent = indent
+        self.found: int | None = None
+        """A physical line that stands out: what a search came to."""
         self._logical: tuple[Line, ...] = ()
         self._physical: list[Line] = []
         self._wrapped_at = 0
@@ -86,6 +88,26 @@ class LinesView(ScrollView, can_focus=False):
         """The physical lines as drawn."""
         return tuple(draw.plain(line) for line in self._physical)
 
+    def search(self, needle: str, by: int) -> tuple[int, int]:
+        """Go to the next (*by* 1) or previous (-1) line that holds *needle*, whatever its case; after the last one from
+        the other end. (which, of how many); (0, 0): none."""
+        wanted = needle.lower()
+        hits = [n for n, line in enumerate(self.lines) if wanted and wanted in line.lower()]
+        if not hits:
+            self.found = None
+            self.refresh()
+            return 0, 0
+        here = self.found
+        if here is None:  # the newest first: what happened last is what is looked for
+            at = hits[-1]
+        else:
+            later = [n for n in hits if n > here] if by > 0 else [n for n in reversed(hits) if n < here]
+            at = later[0] if later else hits[0] if by > 0 else hits[-1]
+        self.found = at
+        self.scroll_to(y=max(0, at - self.size.height // 2), animate=False)
+        self.refresh()
+        return hits.index(at) + 1, len(hits)
+
     @property
     def at_end(self) -> bool:
         return self.scroll_offset.y >= self.max_scroll_y
@@ -102,7 +124,7 @@ class LinesView(ScrollView, can_focus=False):
             return
         at_end = self.at_end
         self._physical = [
-            piece for line in self._logical for piece in (draw.wrap(line, width, indent=self._indent) or [()])
+            piece for line in self._logical for piece in (draw.wrap(line, width, indent=self.indent) or [()])
         ][-MAX_LINES:]
         self.virtual_size = Size(width, len(self._physical))
         if self.follow and at_end:
@@ -119,7 +141,9 @@ class LinesView(ScrollView, can_focus=False):
         width = self.scrollable_content_region.width
         index = y + self.scroll_offset.y
         line: Line = self._physical[index] if 0 <= index < len(self._physical) else ()
-        return draw.strip(line, width, self.state.palette.roles, self.rich_style)
+        palette = self.state.palette
+        ground = palette.grounds["cursor"] if index == self.found else Style.null()
+        return draw.strip(line, width, palette.roles, self.rich_style + ground)
 
 
 class Table(ScrollView, can_focus=False):

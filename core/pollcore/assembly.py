@@ -44,6 +44,8 @@ WRITERS: Final = frozenset({"run", "console", "demo"})
 SETUP_LOCK: Final = "setup"
 AUDIT_LIMIT_S: Final = 2.0
 """Of one keyring call of the audit."""
+AUDIT_BEAT_S: Final = 0.05
+"""How long a heartbeat waits for the anchor; most visits to a keyring end within it."""
 AUDIT_END_S: Final = 3.0
 """How long the end of a process may wait for its last checkpoint and anchor."""
 SETUP_TRIES: Final = 100
@@ -304,6 +306,7 @@ class Core:
         # beside the loop: a keyring that hangs holds up no poll
         if self._over.audit is None and (self._anchoring is None or self._anchoring.done()):
             self._anchoring = asyncio.create_task(self._audit_beat())
+            await asyncio.wait([self._anchoring], timeout=AUDIT_BEAT_S)
 
     async def _audit_beat(self) -> None:
         try:

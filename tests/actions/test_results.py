@@ -7,9 +7,22 @@ import stat
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
-from pollcore.facts import ActionKind, ActionOutcome, EventName, Refused, Status
+from pollcore.actions import results
+from pollcore.adapters.store import UNREADABLE
+from pollcore.facts import (
+    ActionKind,
+    ActionOutcome,
+    EventName,
+    Fault,
+    FaultKind,
+    Instant,
+    Refused,
+    SealedUnreadable,
+    Status,
+)
 from tests.controller.bank import DONE, LOST, RUNNING, refuses
 from tests.controller.house import SECRET, House, house
 
@@ -141,3 +154,39 @@ async def test_a_fetch_without_a_readable_credential_sends_nothing_and_may_be_as
         assert (h.bank.fetches, await outcomes(h)) == (0, [])
         h.keyring.locked = False
         assert (await h.core.actions.fetch("op-job-1", tmp_path / "out", "agent")).outcome is ActionOutcome.DONE
+
+
+def test_the_mark_of_a_sealed_result_is_the_stores_own() -> None:
+    assert results.SEALED == UNREADABLE
+
+
+@pytest.mark.rule("S4", "A4")
+async def test_a_result_that_cannot_be_opened_is_no_value_and_nothing_is_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with house(tmp_path) as h:
+        await succeeded(h)
+        found = await h.op()
+        assert found.result is not None
+        sealed = msgspec.structs.replace(found, result=msgspec.structs.replace(found.result, fields={UNREADABLE: True}))
+
+        async def operation(_id: str) -> Any:
+            return sealed
+
+        monkeypatch.setattr(h.core.store, "operation", operation)
+        for reveal in (False, True):
+            with pytest.raises(SealedUnreadable, match="reading key"):
+                await h.core.actions.result("op-job-1", reveal, "agent")
+        with pytest.raises(SealedUnreadable, match="reading key"):
+            await h.core.actions.fetch("op-job-1", tmp_path / "out", "agent")
+        assert (h.bank.fetches, (tmp_path / "out").exists(), await outcomes(h)) == (0, False, [])
+        assert await h.events(EventName.RESULT_REVEALED) == []
+
+
+@pytest.mark.rule("O5", "H7")
+def test_a_result_over_the_limits_names_the_limit_and_the_way_out() -> None:
+    fault = Fault(FaultKind.TOO_LARGE, True, Instant(0), "the body is larger than 7 bytes on the wire")
+    outcome, detail = results._kept(-1, fault)
+    assert outcome is ActionOutcome.UNKNOWN
+    assert "the body is larger than 7 bytes on the wire" in detail
+    assert "pollconsole result OP --reveal" in detail

@@ -7,9 +7,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
-from pollcore.actions import Submission, SubmitSpec
+from pollcore.actions import Submission, SubmitSpec, given
 from pollcore.facts import (
     HOUR,
     MINUTE,
@@ -21,6 +22,7 @@ from pollcore.facts import (
     StopDetail,
     StopReason,
 )
+from pollcore.ports import Filter
 from tests.controller.bank import DONE, RUNNING, says
 from tests.controller.house import House, changed_as_shown, house, kinds, pick
 
@@ -287,3 +289,106 @@ async def test_a_paused_provider_is_asked_nothing_while_deadlines_run(tmp_path: 
         assert (await h.op()).status is Status.SUCCEEDED
         with pytest.raises(Refused):
             await h.core.actions.pause("acme", None, h.clock.now().wall, "ops")
+
+
+# --- what is known to be wrong is refused at once ---------------------------------------------------------------------
+
+
+async def refused(h: House, code: str, **spec: Any) -> str:
+    """The refusal of *spec*; nothing was stored."""
+    with pytest.raises(Refused) as caught:
+        await submission(h, **spec)
+    assert caught.value.code == code
+    assert await h.core.store.operations(Filter()) == ()
+    return str(caught.value)
+
+
+@pytest.mark.rule("S7")
+@pytest.mark.parametrize("text", ["zz", "a" * 63, "a" * 65, "g" * 64, " " + "a" * 63, "\u0661" * 64])
+async def test_a_fingerprint_that_is_no_sha_256_is_refused(tmp_path: Path, text: str) -> None:
+    async with house(tmp_path) as h:
+        assert "64 hex digits" in await refused(h, "fingerprint", request_fingerprint=text)
+
+
+@pytest.mark.rule("S7")
+async def test_a_fingerprint_is_kept_in_lower_case(tmp_path: Path) -> None:
+    async with house(tmp_path) as h:
+        stored = (await submission(h, request_fingerprint="AB" * 32)).operation
+        assert stored.submitted.request_fingerprint == "ab" * 32
+        again = await submission(h, operation_id=stored.operation_id, request_fingerprint="ab" * 32)
+        assert again.existed
+
+
+@pytest.mark.rule("S7", "K3")
+async def test_a_name_that_no_credential_has_is_refused_with_near_ones(tmp_path: Path) -> None:
+    async with house(tmp_path) as h:
+        await given.check_stored(h.core.credentials, "key")
+        for name, told in (("keyy", "did you mean key?"), ("zzzzzz", "credential list")):
+            with pytest.raises(Refused, match=f"pollconsole credential set {name}") as caught:
+                await given.check_stored(h.core.credentials, name)
+            assert told in str(caught.value)
+
+
+@pytest.mark.rule("S7", "K5")
+async def test_a_credential_is_not_wanted_by_a_contract_that_asks_without_one(tmp_path: Path) -> None:
+    async with house(tmp_path) as h:
+        h.write_contract(('kind = "bearer"\noptional = true', 'kind = "none"'), name="open")
+        told = await refused(h, "credential", provider="open", credential="key", account=None)
+        assert "asks without a credential; leave --credential out" in told
+
+
+@pytest.mark.rule("K3", "H2")
+@pytest.mark.parametrize(
+    ("url", "code"),
+    [
+        ("file:///etc/passwd", "bad_url"),
+        ("/relative", "bad_url"),
+        ("https://user:secret@{host}/x", "bad_url"),
+        ("https://elsewhere.example.test/x", "foreign_origin"),
+        ("https://{host}/x", "foreign_origin"),
+    ],
+)
+async def test_a_status_url_outside_the_contract_is_refused_at_submit(tmp_path: Path, url: str, code: str) -> None:
+    async with house(tmp_path, ("[status]", '[status]\nprovider_url = "prefer"')) as h:
+        host = h.bank.url.partition("://")[2]
+        told = await refused(h, code, status_url=url.format(host=host))
+        assert told.startswith("--status-url: ")
+        assert "secret" not in told
+        assert (await submission(h, status_url=f"{h.bank.url}/v1/jobs/job-1")).operation.status is Status.WAITING
+
+
+@pytest.mark.rule("H2")
+async def test_a_status_url_over_http_beyond_this_machine_needs_allow_http(tmp_path: Path) -> None:
+    async with house(tmp_path) as h:
+        contract = h.core.contracts.find("acme")
+        url, origin = "http://lan.example.test/x", "http://lan.example.test:80"
+        plain = msgspec.structs.replace(contract, origins=(origin,), allow_http=False)
+        with pytest.raises(Refused, match="allow_http = true") as caught:
+            given.check_status_url(plain, url)
+        assert caught.value.code == "insecure"
+        given.check_status_url(msgspec.structs.replace(plain, allow_http=True), url)
+
+
+@pytest.mark.rule("S7")
+@pytest.mark.parametrize("job_id", [".", "..", "a\nb", "\x1b[2J", "a\u2028b", "a\x7f"])
+async def test_a_job_id_that_no_address_can_carry_is_refused(tmp_path: Path, job_id: str) -> None:
+    async with house(tmp_path) as h:
+        assert "job id" in await refused(h, "job_id", job_id=job_id)
+        assert (await submission(h, job_id="...")).operation.submitted.job_id == "..."
+
+
+@pytest.mark.rule("B1", "S7")
+async def test_the_same_id_with_other_terms_names_each_that_stays(tmp_path: Path) -> None:
+    async with house(tmp_path) as h:
+        first = await submission(h, operation_id="op-s", deadline_ms=20 * MINUTE, label="a")
+        assert (await submission(h, operation_id="op-s", deadline_ms=20 * MINUTE, label="a")).warnings == ()
+        late = first.operation.deadline_at
+        again = await submission(
+            h, operation_id="op-s", deadline_ms=10 * MINUTE, max_status_requests=7, max_rate_limited=1,
+            useful_until=late, label="b", caller="c",
+        )  # fmt: skip
+        assert (again.existed, again.operation) == (True, first.operation)
+        (warning,) = again.warnings
+        for name in ("max_status_requests 7", "max_rate_limited 1", "deadline 2", "useful_until 2", "label", "caller"):
+            assert name in warning
+        assert "max_transport_failures" not in warning

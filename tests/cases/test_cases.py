@@ -168,7 +168,7 @@ async def play(world: World) -> tuple[Operation, str]:
             operation = await core.store.operation("op-job-1")
             assert operation is not None
             told = await core.store.events("op-job-1")
-            assert await core.store.check() == ()or list(await core.store.check()) == []
+            assert await core.store.check() == () or list(await core.store.check()) == []
             return operation, msgspec.json.encode([event for _, event in told]).decode()
 
 

@@ -157,9 +157,7 @@ async def test_a_credential_pinned_elsewhere_is_not_sent_and_nothing_is_charged(
 @pytest.mark.rule("K2", "K5", "O7")
 async def test_a_missing_credential_stops_uncharged_and_goes_on_once_it_is_there(tmp_path: Path) -> None:
     async with house(tmp_path) as h:
-        await h.credential("absent")
         await h.submit("job-1", DONE, credential="absent")
-        await remove_credential(h.core.credential_admin.vault, h.core.credential_admin.meta, "absent")
         await h.run(60_000)
         op = await h.op()
         assert (op.stop_reason, op.stop_detail) == (StopReason.CREDENTIAL_UNAVAILABLE, StopDetail.CREDENTIAL_MISSING)

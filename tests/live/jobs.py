@@ -15,9 +15,7 @@ TIMEOUT_S = 20
 def call(method: str, url: str, body: Any = None, headers: dict[str, str] | None = None) -> Any:
     """One JSON request; the decoded answer."""
     data = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(
-        url, data, {"Content-Type": "application/json", **(headers or {})}, method=method
-    )
+    request = urllib.request.Request(url, data, {"Content-Type": "application/json", **(headers or {})}, method=method)
     with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:
         text = answer.read()
     return json.loads(text) if text else None

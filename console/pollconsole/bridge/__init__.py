@@ -19,7 +19,13 @@ from pollconsole.bridge.door import (
 )
 from pollconsole.bridge.health import doctor_facts, facts_without_a_store, home_faults, store_path
 from pollconsole.bridge.keeping import kept_with, lost_key
-from pollconsole.bridge.keys import credential_mode, credentials, remove_credential, set_credential
+from pollconsole.bridge.keys import (
+    check_credential,
+    credential_mode,
+    credentials,
+    remove_credential,
+    set_credential,
+)
 from pollconsole.bridge.pauses import Paused, known_provider, paused_until, pauses, stopped_by
 from pollconsole.bridge.records import (
     find,
@@ -47,6 +53,7 @@ __all__ = [
     "Filter",
     "Paused",
     "check_contract",
+    "check_credential",
     "config",
     "credential_mode",
     "credentials",

@@ -22,6 +22,14 @@ async def credentials(core: Core) -> list[dict[str, Any]]:
     return [documents.credential(info) for info in await list_credentials(core.credential_admin.meta)]
 
 
+async def check_credential(core: Core, provider: str, name: str) -> None:
+    """Raises Refused: the provider's contract wants no credential, or none of that name is stored; NotFound."""
+    from pollcore.actions.given import check_stored, check_wanted
+
+    check_wanted(core.contracts.find(provider), name)
+    await check_stored(core.credentials, name)
+
+
 async def set_credential(
     core: Core, name: str, *, kind: str, names: Sequence[str], origins: Sequence[str], secret: Secret
 ) -> None:

@@ -73,6 +73,8 @@ def submit(common: Common, /, **flags: Any) -> None:
         saved = files.parse_response(read_in, response_name)
 
     async def body(core: bridge.Core) -> tuple[dict[str, Any], list[str], list[str], str | None]:
+        if handed.credential is not None and handed.provider is not None:
+            await bridge.check_credential(core, handed.provider, handed.credential)
         now = core.clock.now().wall
         answer = None if saved is None else msgspec.structs.replace(saved, sent_at=now, answered_at=now)
         submission = await core.actions.submit(bridge.submit_spec(**specification(handed), response=answer))

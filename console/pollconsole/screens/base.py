@@ -6,7 +6,7 @@ Job: the frame. Must not know: any single screen. Textual's own footer leaks a w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Generic, TypeVar
+from typing import ClassVar
 
 from textual.binding import BindingType
 from textual.geometry import Size
@@ -19,21 +19,9 @@ from pollconsole.widgets import OneLine
 from pollcore.facts import Moment
 
 GAP = ("  ", "text")
-ResultType = TypeVar("ResultType")
 
 
-class SteadySize(Screen[ResultType], Generic[ResultType]):
-    """A screen that is always laid out for the size that the terminal has now.
-
-    Textual's screen hands every layout's size to itself once more; two sizes under way at once (two quick resizes, or a
-    first guess and the truth) then take turns for ever, at a full repaint each, and nothing else is served.
-    """
-
-    def _screen_resized(self, size: Size) -> None:  # noqa: ARG002
-        super()._screen_resized(self.app.size)
-
-
-class ConsoleScreen(SteadySize[None]):
+class ConsoleScreen(Screen[None]):
     """A screen over the shared state. `tick` is called four times a second while it is on top."""
 
     AUTO_FOCUS: ClassVar[str | None] = None
@@ -47,6 +35,14 @@ class ConsoleScreen(SteadySize[None]):
 
     def on_mount(self) -> None:
         self.ready = True
+
+    def _screen_resized(self, size: Size) -> None:  # noqa: ARG002
+        """Always for the size that the terminal has now.
+
+        Textual hands every layout's size to the screen once more: of two sizes under way at once (two quick resizes, a
+        first guess and the truth) the older may come last, or both take turns for ever, at a full repaint each.
+        """
+        super()._screen_resized(self.app.size)
 
     def show_head(self, title: Line, now: Moment) -> None:
         """Draw the first line anew."""

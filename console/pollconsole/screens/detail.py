@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Final
 
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from pollconsole import rows, words
-from pollconsole.draw import Line, Span, text
+from pollconsole.chart import chart_lines
+from pollconsole.draw import Line, Span, join, text
+from pollconsole.safe import is_drawn
 from pollconsole.screens.base import ConsoleScreen
 from pollconsole.screens.story import StoryView
 from pollconsole.state import State
@@ -23,6 +26,7 @@ from pollcore.facts import MINUTE, Instant, Moment, Operation, deadline_left
 BAR: Final = 20
 NAME: Final = 12
 MAX_VALUE: Final = 300
+MAX_NEEDLE: Final = 60
 
 
 class DetailScreen(ConsoleScreen):
@@ -41,12 +45,21 @@ class DetailScreen(ConsoleScreen):
         Binding("home,g", "ends(0)", "first"),
         Binding("end,G", "ends(1)", "last"),
         Binding("o", "question", "open the question"),
+        Binding("slash", "search", "search the story"),
+        Binding("n", "match(1)", "next place"),
+        Binding("N", "match(-1)", "previous place"),
+        Binding("c", "copy_id", "copy id"),
+        Binding("C", "copy_detail", "copy detail"),
     ]
 
     def __init__(self, state: State, operation_id: str, *, over_card: bool = False) -> None:
         super().__init__(state)
         self.operation_id = operation_id
         self._over_card = over_card
+        self.typing = False
+        """While what to look for in the story is typed, keys mean that alone."""
+        self.needle = ""
+        self._place = ""
 
     def compose(self) -> ComposeResult:
         yield OneLine(self.state, ground="footer", id="head")
@@ -69,15 +82,93 @@ class DetailScreen(ConsoleScreen):
         self.show_head(title, now)
         facts = self.query_one("#facts", LinesView)
         facts.wrap_for(self.app.size.width - 3)
-        facts.show(fact_lines(operation, now, asked, self.state.done.get(self.operation_id)))
+        story = self.query_one(StoryView)
+        facts.show([*self._facts(operation, now, asked), *chart_lines(story.events, NAME)])
         facts.styles.height = len(facts.lines)
-        self.query_one("#rule", OneLine).show(
-            ((" story, UTC ", "faint"), ("-" * (self.app.size.width - 14), "bar-empty"))
-        )
-        self.query_one(StoryView).follow_operation(operation)
+        self._draw_rule()
+        story.follow_operation(operation)
+        self._draw_keys(asked)
+
+    def _facts(self, operation: Operation, now: Moment, asked: bool) -> list[Line]:
+        return fact_lines(operation, now, asked, self.state.done.get(self.operation_id))
+
+    def _draw_rule(self) -> None:
+        """What is looked for and where it stands, or what was just said, else a rule."""
+        rule = self.query_one("#rule", OneLine)
+        messages = self.state.messages
+        said: Line = ()
+        if messages and messages[-1].young:
+            said = ((" ", "text"), (messages[-1].text, messages[-1].role), (" ", "text"))
+        if self.typing or self.needle:
+            sought = f" / {self.needle}{'_' if self.typing else ''}"
+            role = "attention" if self.typing else "key"
+            rule.show(((sought, role), (f"  {self._place}", "muted")), said)
+        elif said:
+            rule.show(said)
+        else:
+            rule.show(((" story, UTC ", "faint"), ("-" * max(0, self.app.size.width - 14), "bar-empty")))
+
+    def _draw_keys(self, asked: bool) -> None:
+        if self.typing:
+            self.keys(("Enter", "look for it"), ("Esc", "leave the search"))
+            return
         back = ("Esc", "back to the card" if self._over_card else "back")
         question = () if self._over_card else (("o", "open the question" if asked else "ask for a decision"),)
-        self.keys(back, *question, ("up down PgUp PgDn", "story"), ("?", "help"))
+        self.keys(back, *question, ("j k", "story"), ("/", "search"), ("c C", "copy"), ("?", "help"))
+
+    # --- the search ---------------------------------------------------------------------------------------------------
+
+    def on_key(self, event: events.Key) -> None:
+        if not self.typing:
+            return
+        event.stop()
+        event.prevent_default()
+        if event.key == "enter":
+            self.typing = False
+            self.action_match(1)
+        elif event.key == "escape":
+            self.typing, self.needle, self._place = False, "", ""
+            self.query_one(StoryView).search("", 1)
+        elif event.key == "backspace":
+            self.needle = self.needle[:-1]
+        elif event.key == "ctrl+u":
+            self.needle = ""
+        elif event.character and is_drawn(event.character) and len(self.needle) < MAX_NEEDLE:
+            self.needle += event.character
+        self.tick(self.state.now(), False)
+
+    def action_search(self) -> None:
+        self.typing, self.needle, self._place = True, "", ""
+        self.query_one(StoryView).found = None
+        self.tick(self.state.now(), False)
+
+    def action_match(self, by: int) -> None:
+        if not self.needle:
+            self._place = ""
+            self.state.say("/ searches the story; n and N go from place to place", "muted")
+        else:
+            which, many = self.query_one(StoryView).search(self.needle, by)
+            self._place = f"{which} of {many}" if many else "not in this story"
+        self.tick(self.state.now(), False)
+
+    # --- keys ---------------------------------------------------------------------------------------------------------
+
+    def action_copy_id(self) -> None:
+        self._copy(self.operation_id, "the id")
+
+    def action_copy_detail(self) -> None:
+        """The record as it stands here, and the story."""
+        operation = self.state.board.operations.get(self.operation_id)
+        if operation is None:
+            return
+        facts = self._facts(operation, self.state.now(), self.state.board.asked(operation))
+        story = "\n".join(self.query_one(StoryView).lines)
+        self._copy(f"{self.operation_id}\n{join(facts)}\n{story}", f"the detail of {self.operation_id}")
+
+    def _copy(self, copied: str, what: str) -> None:
+        copier: Any = self.app.copy  # type: ignore[attr-defined]
+        copier(copied, what)
+        self.tick(self.state.now(), False)
 
     def action_leave(self) -> None:
         self.app.pop_screen()

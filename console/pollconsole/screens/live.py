@@ -19,11 +19,13 @@ from pollconsole import rows
 from pollconsole.board import SORT_KEYS, View
 from pollconsole.draw import Line, text
 from pollconsole.safe import is_drawn
-from pollconsole.screens.base import ConsoleScreen, strip_line
+from pollconsole.screens.base import strip_line
+from pollconsole.screens.greeting import greeting_lines
+from pollconsole.screens.list_keys import ListKeys
 from pollconsole.screens.operation_table import OperationTable, column_line, head_lines, view_lines
 from pollconsole.screens.story import StoryView
 from pollconsole.state import State
-from pollconsole.widgets import OneLine
+from pollconsole.widgets import LinesView, OneLine
 from pollcore.facts import Moment
 
 SIDE_WIDTH: Final = 52
@@ -34,12 +36,13 @@ RESORT_TICKS: Final = 4
 MAX_NEEDLE: Final = 60
 
 
-class LiveScreen(ConsoleScreen):
+class LiveScreen(ListKeys):
     """The table and the lines around it."""
 
     DEFAULT_CSS = f"""
     #middle {{ height: 1fr; }}
     #rows {{ height: 100%; width: 1fr; }}
+    #greeting {{ height: 100%; width: 1fr; padding: 1 2; display: none; }}
     #side {{ width: {SIDE_WIDTH}; height: 100%; border-left: solid $panel; padding-left: 1; }}
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -73,14 +76,11 @@ class LiveScreen(ConsoleScreen):
         yield OneLine(self.state, id="columns")
         with Horizontal(id="middle"):
             yield OperationTable(self.state, id="rows")
+            yield LinesView(self.state, id="greeting")
             yield StoryView(self.state, id="side")
         yield OneLine(self.state, id="strip")
         yield OneLine(self.state, id="said")
         yield OneLine(self.state, ground="footer", id="foot")
-
-    @property
-    def table(self) -> OperationTable:
-        return self.query_one(OperationTable)
 
     def on_mount(self) -> None:
         self._lay_out(self.app.size.width)
@@ -109,6 +109,7 @@ class LiveScreen(ConsoleScreen):
         elif not self.state.paused:
             self.table.refresh_changed()
         self._ticks += 1
+        self._greet(loaded and not self.state.board.operations)
         self._draw_head(now)
         self._draw_columns()
         self._draw_views(now)
@@ -121,11 +122,25 @@ class LiveScreen(ConsoleScreen):
             self._seen_rows = True
             self.call_after_refresh(self.state.link.first_rows_painted)
 
+    def _greet(self, empty: bool) -> None:
+        """Where nothing was ever handed over, say what this is and how to go on."""
+        greeting = self.query_one("#greeting", LinesView)
+        if empty:
+            greeting.show(greeting_lines(demo=self.state.title.endswith("demo"), read_only=self.state.read_only))
+        if greeting.display is not empty:
+            greeting.display = empty
+            self.table.display = not empty
+
     def _order(self, now: Moment) -> None:
         state = self.state
         if self._dirty or self._ticks % (RESORT_TICKS * 5) == 0:
             self._dirty = False
-            self.table.show_ids(state.board.ordered(state.view, state.needle, state.sort, state.reverse, now))
+            ids = state.board.ordered(state.view, state.needle, state.sort, state.reverse, now)
+            if state.cursor_at_start in ids:  # where the operator was when the console ended last
+                self.table.cursor_id, self.table.placed = state.cursor_at_start, True
+            if ids:
+                state.cursor_at_start = None
+            self.table.show_ids(ids)
         else:
             self.table.refresh_changed()
 
@@ -133,7 +148,8 @@ class LiveScreen(ConsoleScreen):
         self.query_one("#head", OneLine).show(*head_lines(self.state, now))
 
     def _draw_columns(self) -> None:
-        self.query_one("#columns", OneLine).show(column_line(self.table.shape))
+        shape = self.table.shape if self.table.display else ()
+        self.query_one("#columns", OneLine).show(column_line(shape))
 
     def _draw_views(self, now: Moment) -> None:
         width = self.app.size.width
@@ -168,7 +184,7 @@ class LiveScreen(ConsoleScreen):
         else:
             self.keys(
                 *(("Enter", "detail"), ("o", "ask"), ("E", "decide"), ("/", "filter"), ("s", "sort")),
-                *(("1-6", "view"), ("?", "help"), ("q", "quit")),
+                *(("1-7", "view"), ("?", "help"), ("q", "quit")),
             )
 
     def _follow_cursor(self) -> None:
@@ -196,8 +212,9 @@ class LiveScreen(ConsoleScreen):
     def _type(self, event: events.Key) -> None:
         state = self.state
         if event.key == "enter":
-            self.mode = ""
+            self.mode, state.last_needle = "", state.needle or state.last_needle
         elif event.key == "escape":
+            state.last_needle = state.needle or state.last_needle
             self.mode, state.needle = "", ""
         elif event.key == "backspace":
             state.needle = state.needle[:-1]
@@ -249,6 +266,7 @@ class LiveScreen(ConsoleScreen):
         self._redraw()
 
     def action_back(self) -> None:
+        self.state.last_needle = self.state.needle or self.state.last_needle
         self.state.needle = ""
         self._redraw()
 

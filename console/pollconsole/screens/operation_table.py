@@ -13,7 +13,7 @@ from typing import Final
 from pollconsole import rows
 from pollconsole.board import View
 from pollconsole.core_thread import beat_age_ms
-from pollconsole.draw import Line, fit, text, width_of
+from pollconsole.draw import Line, Span, fit, text, width_of
 from pollconsole.mailbox import CoreRole
 from pollconsole.state import State
 from pollconsole.widgets import Table
@@ -62,11 +62,20 @@ class OperationTable(Table):
         did = state.done.get(operation_id)
         if did is not None and columns[-1].key == "note":
             cells[-1] = (fit(did, columns[-1].width), "good")
-        mark = ("> ", "key") if operation_id == self.cursor_id else ("! ", "attention") if asked else ("  ", "text")
-        line: Line = (mark,)
+        line: Line = (self._lead(operation_id, asked),)
         for number, each in enumerate(cells):
             line = (*line, *(((" ", "text"),) if number else ()), each)
         return line
+
+    def _lead(self, operation_id: str, asked: bool) -> Span:
+        """Cursor, pin or what needs a person; then the mark."""
+        board = self.state.board
+        sign, role = (">", "key") if operation_id == self.cursor_id else ("!", "attention") if asked else (" ", "text")
+        if sign == " " and operation_id in board.pinned:
+            sign, role = "*", "held"
+        if operation_id in board.marked:
+            return f"{sign}#", "key"
+        return (f"{sign}*", role) if operation_id in board.pinned and sign != "*" else (f"{sign} ", role)
 
 
 def head_lines(state: State, now: Moment) -> tuple[Line, Line]:
@@ -108,12 +117,18 @@ def view_lines(state: State, now: Moment, width: int, *, typing: bool, found: in
     """The views with what each counts, or the filter; and the order, unless *width* has no room for it."""
     order = f"{'v' if state.reverse else '^'}{state.sort.value} "
     if typing or state.needle:
-        typed = (f" / {state.needle}{'_' if typing else ''}", "attention" if typing else "key")
-        return (typed,), ((f"{found:,} of {len(state.board.operations):,}  {order}", "muted"),)
+        typed: Line = ((f" / {state.needle}{'_' if typing else ''}", "attention" if typing else "key"),)
+        if not typing:
+            typed = (*typed, (f"  in {state.view.value}, Esc clears", "muted"))
+        return typed, ((f"{found:,} of {len(state.board.operations):,}  {order}", "muted"),)
     counts = state.board.figures(now).by_view
     parts: list[Line] = []
     for number, view in enumerate(View, 1):
         here = view is state.view
+        if view is View.MARKED:
+            counts = {**counts, view: len(state.board.marked)}
+            if not here and not counts[view]:
+                continue
         wanted = view is View.NEEDS and counts[view] > 0
         role = "title" if here else "attention" if wanted else "muted"
         label = f"[{view.value} {counts[view]:,}]" if here else f"{view.value} {counts[view]:,}"

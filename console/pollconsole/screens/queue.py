@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Final
 
+from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
@@ -20,10 +21,10 @@ from pollconsole.state import State
 from pollconsole.widgets import OneLine, Table
 from pollcore.facts import Moment
 
-ID: Final = 15
-"""An id that we made is shown whole."""
+ID: Final = 24
+"""The most; an id that we made takes 15 and is shown whole."""
 REASON: Final = 24
-"""The longest reason is shown whole."""
+"""The most: the longest reason is shown whole."""
 WAITS: Final = 6
 ENDS: Final = 6
 LEAD: Final = 2
@@ -38,6 +39,8 @@ class QueueTable(Table):
         super().__init__(state, id=id)
         self.causes: dict[str, Cause] = {}
         """By row: the operation's id where a cause stopped one, else the cause."""
+        self._who = 3
+        self._why = 3
 
     def line_of(self, operation_id: str) -> Line:
         mark = ("> ", "key") if operation_id == self.cursor_id else ("  ", "text")
@@ -49,12 +52,12 @@ class QueueTable(Table):
         said, role = (_without(row.cause, row.reason), "title") if many else (self._said(operation_id), "muted")
         left = None if row.ends_at is None else row.ends_at - now.wall
         ends = words.NOTHING if left is None else "passed" if left <= 0 else rows.short_countdown(left)
-        rest = max(0, self.columns - (LEAD + ID + REASON + WAITS + ENDS + 4))
+        who, why, rest = self.shape
         return (
             mark,
-            (fit(f"{len(row.questions):,} operations" if many else text(operation_id)[0], ID), "text"),
+            (fit(_who(row), who), "text"),
             (" ", "text"),
-            (fit(text(row.reason)[0], REASON), "attention"),
+            (fit(text(row.reason)[0], why), "attention"),
             (" ", "text"),
             (fit(text(said)[0], rest), role),
             (" ", "text"),
@@ -62,6 +65,20 @@ class QueueTable(Table):
             (" ", "text"),
             (fit(ends, ENDS, right=True), "attention" if ends == "passed" else "muted"),
         )
+
+    def put(self, causes: list[Cause]) -> None:
+        """These rows from now on; who and why are as wide as they need, what is left tells them apart."""
+        self.causes = {_row_id(cause): cause for cause in causes}
+        self._who = max(3, min(ID, max((cell_len(_who(row)) for row in causes), default=0)))
+        self._why = max(3, min(REASON, max((cell_len(row.reason) for row in causes), default=0)))
+        self.refresh()
+        self.show_ids(list(self.causes))
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Cells of who, why and what."""
+        used = LEAD + self._who + self._why + WAITS + ENDS + 4
+        return self._who, self._why, max(0, self.columns - used)
 
     def _said(self, operation_id: str) -> str:
         """What tells it from others that stopped for the same reason: the detail, then label or job."""
@@ -71,6 +88,11 @@ class QueueTable(Table):
         name = operation.submitted.label or operation.submitted.job_id
         detail = operation.stop_detail
         return name if detail is None else f"{detail.value} {name}"
+
+
+def _who(row: Cause) -> str:
+    """The operation, or how many."""
+    return text(row.questions[0].operation_id)[0] if len(row.questions) == 1 else f"{len(row.questions):,} operations"
 
 
 def _without(cause: str, reason: str) -> str:
@@ -117,17 +139,16 @@ class QueueScreen(ConsoleScreen):
     def tick(self, now: Moment, changed: bool) -> None:
         what = "approvals that wait" if self.approvals else "decisions that wait"
         self.show_head(((f" {what}", "title"),), now)
-        self._draw_columns()
         self.keys(("Enter", "open the card"), ("t", "detail"), ("Esc", "back"))
         if changed:
             self._fill()
         else:
             self.table.refresh_changed()
+        self._draw_columns()
         self._say()
 
     def _draw_columns(self) -> None:
-        rest = max(0, self.table.columns - (LEAD + ID + REASON + WAITS + ENDS + 4))
-        heads = (("WHO", ID), ("WHY", REASON), ("WHAT", rest))
+        heads = zip(("WHO", "WHY", "WHAT"), self.table.shape, strict=True)
         line = " ".join(fit(head, width) for head, width in heads)
         figures = f"{fit('WAITS', WAITS, right=True)} {fit('ENDS', ENDS, right=True)}"
         self.query_one("#columns", OneLine).show(((f"  {line} {figures}", "faint"),))
@@ -151,8 +172,7 @@ class QueueScreen(ConsoleScreen):
     def _fill(self) -> None:
         table, board = self.table, self.state.board
         asked = [q for q in board.wanted() if q.operation_id and (q.reason in APPROVALS) is self.approvals]
-        table.causes = {_row_id(cause): cause for cause in by_cause(asked, board.operations)}
-        table.show_ids(list(table.causes))
+        table.put(by_cause(asked, board.operations))
 
     def action_leave(self) -> None:
         self.app.pop_screen()

@@ -10,7 +10,8 @@ Source: spec A2, V2.
 from __future__ import annotations
 
 import re
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 from pollconsole.draw import Line, text
 from pollconsole.state import State
@@ -29,6 +30,8 @@ class StoryView(LinesView):
 
     def __init__(self, state: State, *, id: str | None = None) -> None:
         super().__init__(state, id=id, follow=True, indent=9)
+        self.events: Sequence[dict[str, Any]] = ()
+        """What the lines were told from, as documents."""
         self._of: str | None = None
         self._change = -1
         self._reading = False
@@ -40,7 +43,7 @@ class StoryView(LinesView):
             self.show(())
             return
         if operation.operation_id != self._of:
-            self._of, self._change = operation.operation_id, -1
+            self._of, self._change, self.events = operation.operation_id, -1, ()
             self.show(((("reading ...", "faint"),),))
         if operation.change != self._change and not self._reading:
             self._reading = True
@@ -48,9 +51,9 @@ class StoryView(LinesView):
 
     async def _read(self, operation_id: str, change: int) -> None:
         try:
-            lines = await self.state.story(operation_id)
+            events, lines = await self.state.story(operation_id)
             if operation_id == self._of:
-                self._change = change
+                self._change, self.events = change, events
                 self.show([story_line(line) for line in lines])
         except PollconsoleError as error:
             if operation_id == self._of:

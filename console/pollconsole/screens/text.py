@@ -21,6 +21,7 @@ _KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
         "Everywhere",
         (
             ("E / A", "open the queue of decisions / of approvals"),
+            ("K / P", "credentials (never a value) / providers and their contracts"),
             ("M", "messages"),
             ("?", "this help"),
             ("T", "themes: see each, keep one"),
@@ -38,8 +39,22 @@ _KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
             ("o", "open the question of this operation; asks for one if it runs"),
             ("/", "filter: words, or status: state: provider: account: job: label: reason: op:"),
             ("s, then a letter", "sort; S reverses"),
-            ("1 - 6", "views: all, needs you, unknown, low, failed, done"),
+            ("1 - 7", "views: all, needs you, unknown, low, failed, done, marked"),
+            ("n / N", "next, previous row that the last filter finds"),
+            ("space / U", "mark a row / unmark all"),
+            ("*", "pin a row on top, or not any more"),
+            ("c / C", "send id / detail to the terminal's clipboard"),
+            ("x", "export this view, as filtered, to HOME/exports (JSON lines)"),
             ("p", "hold the display still; the core goes on"),
+        ),
+    ),
+    (
+        "Detail",
+        (
+            ("j k, arrows", "scroll the story; g G PgUp PgDn ctrl+u ctrl+d likewise"),
+            ("/ then n / N", "search the story; the next, the previous place"),
+            ("c / C", "send id / detail and story to the terminal's clipboard"),
+            ("o", "open the question, or ask for one"),
         ),
     ),
     (
@@ -56,6 +71,7 @@ _KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
 )
 _SIGNS = (
     "Signs: ~ waiting   = held   ! needs you   + succeeded   x failed, cancelled, expired   . closed",
+    "# marked   * pinned   > the cursor",
     "A figure with ! has under a tenth left. LEFT counts to the deadline or the end of usefulness, the nearer of both.",
     "No key but a card's digit and letter gives new authority. Agents and the command line can only ask.",
 )
@@ -73,6 +89,8 @@ class LinesScreen(ConsoleScreen):
         Binding("pageup,ctrl+u", "scroll(-15)", "page up"),
     ]
     title_words = ""
+    more_keys: ClassVar[tuple[tuple[str, str], ...]] = ()
+    """Keys of a subclass, for the last line."""
 
     def compose(self) -> ComposeResult:
         yield OneLine(self.state, ground="footer", id="head")
@@ -85,7 +103,7 @@ class LinesScreen(ConsoleScreen):
     def tick(self, now: Moment, changed: bool) -> None:  # noqa: ARG002
         self.show_head(((f" {self.title_words}", "title"),), now)
         self.query_one(LinesView).show(self.content())
-        self.keys(("up down PgUp PgDn", "scroll"), ("Esc", "back"))
+        self.keys(("up down PgUp PgDn", "scroll"), *self.more_keys, ("Esc", "back"))
 
     def content(self) -> list[Line]:
         """The lines now."""

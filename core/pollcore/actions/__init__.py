@@ -13,7 +13,8 @@ from pollcore.actions import gate, lowering, one_answer, results, submit, togeth
 from pollcore.actions.desk import Caps, Desk, InstanceNames
 from pollcore.actions.gate import Shown
 from pollcore.actions.one_answer import GroupOutcome
-from pollcore.actions.submit import Submission, SubmitSpec
+from pollcore.actions.spec import SubmitSpec
+from pollcore.actions.submit import Submission
 from pollcore.actions.together import ShownGroup
 from pollcore.card import GroupCard
 from pollcore.facts import ActionRecord, ChoiceKind, Escalation, Instant, Operation, Operator, Stale, mask_url

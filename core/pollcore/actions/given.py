@@ -17,8 +17,8 @@ from pollcore.contract.origins import covers, is_loopback, normalise_origin
 from pollcore.facts import Instant, Operation, Refused, iso
 
 if TYPE_CHECKING:
-    from pollcore.actions.desk import Desk
-    from pollcore.actions.submit import SubmitSpec
+    from pollcore.actions.spec import SubmitSpec
+    from pollcore.ports import Credentials
 
 NEAR: Final = 3
 """How many near names a refusal lists."""
@@ -65,14 +65,21 @@ def check_status_url(contract: Contract, url: str) -> None:
         )
 
 
-async def check_credential(desk: Desk, contract: Contract, name: str) -> None:
-    """Raises Refused: the contract wants none, or none of that name is stored."""
+def check_wanted(contract: Contract, name: str) -> None:
+    """Raises Refused: the contract asks without a credential."""
     if contract.credential_kind == "none":
         raise Refused(
             f"--credential {name}: the contract {contract.name} asks without a credential; leave --credential out",
             code="credential",
         )
-    stored = [info.name for info in await desk.credentials().known()]
+
+
+async def check_stored(credentials: Credentials, name: str) -> None:
+    """For a command: raises Refused with near names where no credential of that name is stored.
+
+    A library that hands a wait over first and stores the credential later gets the question of K2 instead.
+    """
+    stored = [info.name for info in await credentials.known()]
     if name in stored:
         return
     near = difflib.get_close_matches(name, stored, NEAR, 0.6)
@@ -88,7 +95,7 @@ def refuse_base_url(provider: str) -> Refused:
     """The refusal of a contract that must be told its server, under a name that tells none."""
     return Refused(
         f"{provider}: the base_url is missing, its contract does not say where the server is: add a table "
-        f'[providers.NAME] with contract = "{provider}" and base_url = "https://..." to config.toml, and submit to NAME',
+        f'[providers.NAME] with contract = "{provider}" and base_url = "https://..." to config.toml; submit to NAME',
         code="base_url",
     )
 

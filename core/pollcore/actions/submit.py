@@ -7,8 +7,7 @@ Source: spec B1, B2, B6, S7, S8, H1, X7.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 import msgspec
@@ -16,11 +15,11 @@ import msgspec
 from pollcore import decide, outcome, reading, submission
 from pollcore.actions import given as checks
 from pollcore.actions.desk import Desk
+from pollcore.actions.spec import SubmitSpec
 from pollcore.contract import Contract, requests
 from pollcore.contract.origins import is_loopback
 from pollcore.facts import (
     HOUR,
-    Answer,
     Decision,
     Escalate,
     Escalation,
@@ -41,32 +40,6 @@ from pollcore.submission import Carried, Requested, Terms
 
 MAX_COUNTED: Final = 200_000
 """Operations looked at for the caps of `[policy]`."""
-
-
-class SubmitSpec(msgspec.Struct, kw_only=True):
-    """What is handed over; None: not said. Times are Instants, spans ms, numbers as given (checked here)."""
-
-    provider: str
-    job_id: str | None = None
-    params: Mapping[str, Any] = {}
-    status_url: str | None = None
-    deadline_at: Instant | None = None
-    deadline_ms: int | None = None
-    max_status_requests: int | None = None
-    max_transport_failures: int | None = None
-    max_rate_limited: int | None = None
-    useful_until: Instant | None = None
-    operation_id: str | None = None
-    label: str | None = None
-    request_fingerprint: str | None = None
-    idempotency_key: str | None = None
-    credential: str | None = None
-    account: str | None = None
-    started_at: Instant | None = None
-    caller: str | None = None
-    expected_states: tuple[str, ...] = ()
-    response: Answer | None = None
-    response_url: str | None = None
 
 
 class Submission(msgspec.Struct, frozen=True):
@@ -98,16 +71,14 @@ async def submit(desk: Desk, spec: SubmitSpec) -> Submission:
         checks.check_status_url(contract, spec.status_url)
     fingerprint = checks.check_fingerprint(spec.request_fingerprint)
     if spec.credential is not None:
-        await checks.check_credential(desk, contract, spec.credential)
+        checks.check_wanted(contract, spec.credential)
     credential = spec.credential or desk.default_credential(spec.provider)
     given, remote = _submitted(desk, contract, spec, credential)
     handover = None
     if spec.response is not None:
         handover = reading.from_response(contract, given, spec.response, spec.response_url or contract.base_url or "")
         given = given_by(given, handover)
-    given = msgspec.structs.replace(
-        given, request_fingerprint=fingerprint or requests.fingerprint(contract, given)
-    )
+    given = msgspec.structs.replace(given, request_fingerprint=fingerprint or requests.fingerprint(contract, given))
     checks.check_job_id(given.job_id)
     _check_expected(contract, given)
     return await _store(desk, contract, spec, given, credential, remote, handover)

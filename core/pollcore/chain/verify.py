@@ -19,10 +19,13 @@ from pollcore.chain.contents import Contents, Torn
 from pollcore.chain.findings import Findings, Head, Report, Verdict
 from pollcore.chain.layout import CONTENT_AT, HASH, LENGTH_AT, RUN_AT, SALT_AT, Header
 from pollcore.chain.notes import key_text
+from pollcore.chain.sealing import PAD
 
 Row = tuple[int, bytes, bytes]
 """Number, bytes, hash: as stored, whatever is in them."""
 PROGRESS_EVERY: Final = 4_096
+PADDED: Final = (CONTENT_AT + 16) % PAD
+"""What is left of a sealed link's length: content and tag lie behind CONTENT_AT bytes."""
 _BLANK: Final = bytes(HASH)
 
 
@@ -68,6 +71,7 @@ class Verifier:
                 and seq < watch
                 and blob[:RUN_AT] == lead + seq.to_bytes(8, "big")
                 and blob[RUN_AT:SALT_AT] in known
+                and len(blob) % PAD == PADDED
                 and len(blob) == CONTENT_AT + as_int(blob[LENGTH_AT:CONTENT_AT], "big")
                 and sha(blob + prev).digest() == stored
             ):

@@ -13,7 +13,7 @@ from tests.adapters.store.builders import Chain, Seal, at, claim, inline, result
 from tests.adapters.store.laws import broken
 
 from pollcore.adapters import places
-from pollcore.adapters.store import InlineStore, ThreadedStore, opening, schema
+from pollcore.adapters.store import InlineStore, ThreadedStore, errors, opening, schema
 from pollcore.adapters.store.library import sqlite3
 from pollcore.facts import StoreUnusable
 from pollcore.ports import Turn
@@ -280,3 +280,42 @@ def test_a_store_in_memory_needs_no_threads() -> None:
     with pytest.raises(StoreUnusable, match="InlineStore"):
         asyncio.run(ThreadedStore.open(":memory:", Seal(), Chain()))
     assert inline().path == ":memory:"
+
+
+@pytest.mark.rule("O6")
+@pytest.mark.parametrize(("text", "name"), sorted(errors._BY_TEXT.items()))
+def test_an_error_without_a_name_is_known_by_sqlites_own_text(text: str, name: str) -> None:
+    told = errors.unusable(sqlite3.OperationalError(text), "/h/p.db", "making a backup", "backup")
+    assert told.name == name
+    assert str(told).startswith("backup /h/p.db: ")
+    assert "our fault" not in str(told)
+
+
+@pytest.mark.rule("O6")
+def test_a_store_that_cannot_be_written_is_read_without_a_byte_being_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "pollconsole.db"
+    opening.open_writer(str(path)).close()
+    path.chmod(0o644)
+    before = path.stat()
+    monkeypatch.setattr(opening, "is_read_only", lambda _: True)
+    conn = opening.open_writer(str(path))
+    assert conn.execute("SELECT count(*) FROM operation").fetchone() == (0,)
+    assert opening.health(conn, str(path)).read_only
+    with pytest.raises(sqlite3.OperationalError, match="readonly"):
+        conn.execute("UPDATE meta SET change=change+1")
+    conn.close()
+    after = path.stat()
+    assert (after.st_mode, after.st_mtime_ns, after.st_size) == (before.st_mode, before.st_mtime_ns, before.st_size)
+
+
+@pytest.mark.rule("O6")
+def test_an_old_schema_that_cannot_be_written_is_refused_with_the_way_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(tmp_path / "pollconsole.db")
+    opening.open_writer(path).close()
+    monkeypatch.setattr(opening, "is_read_only", lambda _: True)
+    with pytest.raises(StoreUnusable, match="copy the home to a place where it can"):
+        opening.open_writer(path, steps={1: lambda _: None, 2: lambda _: None})

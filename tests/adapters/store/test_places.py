@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from pollcore.adapters import places, worker_lock
+from pollcore.adapters.store import opening
 from pollcore.adapters.worker_lock import Deaths, WorkerLock
 from pollcore.facts import StoreUnusable
 
@@ -99,3 +100,67 @@ def test_a_sweep_removes_the_files_of_the_dead_alone(tmp_path: Path) -> None:
     assert Deaths(tmp_path)("gone")
     assert stat.S_IMODE((tmp_path / "alive.lock").stat().st_mode) == 0o600
     lock.release()
+
+
+@pytest.mark.rule("O2")
+def test_a_worker_that_starts_sweeps_the_dead_away(tmp_path: Path) -> None:
+    (tmp_path / "killed.lock").write_text("")
+    alive = WorkerLock(tmp_path, "alive")
+    assert [p.name for p in tmp_path.iterdir()] == ["alive.lock"]
+    other = WorkerLock(tmp_path, "other")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["alive.lock", "other.lock"]
+    alive.release()
+    other.release()
+
+
+@pytest.mark.rule("O2")
+def test_a_sweep_never_takes_the_file_from_one_who_is_about_to_lock_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the sweep's look and its unlink another worker of the same name gets the lock."""
+    (tmp_path / "setup.lock").write_text("")
+    taken: list[WorkerLock] = []
+    real = Path.unlink
+
+    def unlink(path: Path, missing_ok: bool = False) -> None:
+        if not taken:
+            monkeypatch.setattr(worker_lock, "ATTEMPTS", 1)
+            try:
+                taken.append(WorkerLock(tmp_path, "setup"))
+            except StoreUnusable:
+                pass  # the sweep holds it: the worker tries again and makes a new file
+        real(path, missing_ok=missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", unlink)
+    worker_lock.sweep(tmp_path)
+    monkeypatch.undo()
+    assert taken == []
+    WorkerLock(tmp_path, "setup").release()
+
+
+def test_a_relative_home_needs_a_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(StoreUnusable, match="does not exist any more"):
+        places.find("relative")
+    assert places.find(str(tmp_path)).home == tmp_path
+    monkeypatch.chdir(tmp_path)
+
+
+def test_only_folders_with_a_store_are_near_names(tmp_path: Path) -> None:
+    for name in ("b", "a", "empty"):
+        (tmp_path / name).mkdir()
+    for name in ("a", "b"):
+        opening.open_writer(str(tmp_path / name / "pollconsole.db")).close()
+    assert places.beside(tmp_path / "c") == ["a", "b"]
+    assert places.beside(tmp_path / "none" / "c") == []
+
+
+@pytest.mark.rule("O6")
+def test_a_home_that_cannot_be_written_is_left_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(places, "can_be_written", lambda _: False)
+    tmp_path.chmod(0o755)
+    places.prepare(places.find(str(tmp_path)))
+    assert (stat.S_IMODE(tmp_path.stat().st_mode), list(tmp_path.iterdir())) == (0o755, [])

@@ -314,7 +314,11 @@ def core(monkeypatch: pytest.MonkeyPatch) -> FakeCore:
 
         return asyncio.run(run())
 
+    async def any_credential(*_: Any) -> None:
+        """Every name is stored."""
+
     monkeypatch.setattr(bridge, "with_core", with_core)
+    monkeypatch.setattr(bridge, "check_credential", any_credential)
     monkeypatch.setattr(bridge, "without_store", lambda _home: fake)
     monkeypatch.setattr(bridge, "missing_home", lambda _home: None)
     return fake

@@ -85,3 +85,40 @@ def test_a_real_store_keeps_the_longer_pause_that_was_told(real_home: Path, call
     events = call("audit", "show", "--home", str(real_home), "--json").json["events"]
     assert [event["next_poll_at"] for event in events if event["event"] == "paused"] == [first["until"]]
     assert "did you mean lab?" in call("pause", "--home", str(real_home), "--provider", "lob", "--until", "1h").err
+
+
+@pytest.mark.rule("G5")
+def test_a_pause_of_more_than_a_week_is_refused_with_the_way_out(core: FakeCore, call: Call) -> None:
+    done = call("pause", "--provider", "acme", "--until", "169h", "--json")
+    assert (done.code, core.actions.calls) == (2, [])
+    assert "more than 7 days ahead, and nothing ends a pause early: name a nearer time" in done.err
+    assert call("pause", "--provider", "acme", "--until", "167h").code == 0
+
+
+@pytest.mark.rule("G5")
+def test_a_pause_is_told_by_whom_and_until_when_wherever_one_looks(real_home: Path, call: Call) -> None:
+    home = ("--home", str(real_home))
+    call("submit", *home, "--provider", "lab", "--job-id", "j", "--id", "op-a")
+    assert call("show", "op-a", *home, "--json").json["paused"] is None
+    made = call("pause", *home, "--provider", "lab", "--until", "1h", "--caller", "nightly", "--json").json["pause"]
+    assert made["by"].endswith(", caller nightly")
+    again = call("pause", *home, "--provider", "lab", "--until", "1m")
+    assert f"already paused until {made['until']} by {made['by']}" in again.out
+    paused = call("show", "op-a", *home, "--json").json["paused"]
+    assert (paused["until"], paused["by"], paused["account"]) == (made["until"], made["by"], None)
+    text = call("show", "op-a", *home).out
+    assert f"nothing is sent to the provider before {made['until']}, by {made['by']}" in text
+    assert f"(local_backoff, paused by {made['by']})" in text
+    told = f"lab, until {made['until']}, by {made['by']}"
+    assert f"paused: {told}" in call("list", *home).err
+    assert call("list", *home, "--json").json["pauses"] == [paused]
+    assert f". pause 1: {told}" in call("doctor", *home).out
+
+
+@pytest.mark.rule("G5")
+def test_a_pause_of_another_account_is_not_told_of_an_operation(real_home: Path, call: Call) -> None:
+    home = ("--home", str(real_home))
+    call("submit", *home, "--provider", "lab", "--job-id", "j", "--id", "op-a")
+    call("pause", *home, "--provider", "lab", "--account", "other", "--until", "1h")
+    assert call("show", "op-a", *home, "--json").json["paused"] is None
+    assert [one["account"] for one in call("list", *home, "--json").json["pauses"]] == ["other"]

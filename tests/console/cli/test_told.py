@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from tests.console.cli.conftest import NOW, FakeCore, Outcome, make_operation, make_question
 
+from pollconsole import words
 from pollconsole.cli import present
+from pollconsole.cli.doctor import Finding
 from pollcore.decide.remarks import remarks
 from pollcore.facts import AuditEvent, EventName, Fault, HttpFact, Instant, Observation, Status, Verdict
 from pollcore.story import line, story
@@ -188,3 +190,73 @@ def test_a_refused_credential_of_an_unseen_job_has_one_remark_on_it(notes: tuple
     http = HttpFact(403, Instant(NOW.wall), Instant(NOW.wall), None)
     seen: Observation | Fault = Observation(verdict=Verdict.DENIED, http=http, notes=notes)
     assert sum("submit was accepted" in one for one in remarks(make_operation(), seen, NOW, ())) == 1
+
+
+# --- submit, the same again -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("S7", "B1")
+def test_the_same_id_with_other_limits_is_told_with_what_differs(real_home: Path, call: Call) -> None:
+    submit = ("submit", "--home", str(real_home), "--provider", "lab", "--job-id", "j", "--id", "op-s")
+    assert call(*submit, "--deadline", "30m").code == 0
+    again = call(*submit, "--deadline", "30m", "--json").json
+    assert (again["existed"], again["warnings"]) == (True, [])
+    other = call(*submit, "--max-requests", "7", "--deadline", "20m", "--json")
+    assert (other.code, other.json["existed"], other.json["max_status_requests"]) == (0, True, 25)
+    (warning,) = other.json["warnings"]
+    assert "max_status_requests 7 was asked for, 25 holds" in warning
+    assert "deadline 20" in warning
+    assert f"warning: {warning}" in other.err
+
+
+def test_a_contract_without_its_server_is_refused_with_the_table_to_add(real_home: Path, call: Call) -> None:
+    done = call("submit", "--home", str(real_home), "--provider", "example-jobs", "--job-id", "j", "--json")
+    assert (done.code, done.json["error"]["code"]) == (2, "base_url")
+    assert "the base_url is missing" in done.err
+    assert '[providers.NAME] with contract = "example-jobs" and base_url = ' in done.err
+
+
+def test_the_version_is_a_document_where_json_is_asked_for(call: Call) -> None:
+    for argv in (("--version", "--json"), ("--json", "--version")):
+        assert set(call(*argv).json) == {"version"}
+    assert call("--version").out.startswith("pollconsole ")
+
+
+def test_zero_is_a_span_where_it_may_be_none(core: FakeCore, call: Call) -> None:
+    core.store.rows["op-1"] = make_operation(status=Status.SUCCEEDED)
+    assert call("wait", "op-1", "--timeout", "0").code == 0
+
+
+def test_doctor_sends_nobody_to_doctor() -> None:
+    from pollcore.adapters.keyring_store import _WAY_OUT
+
+    for text in (
+        *_WAY_OUT.values(),
+        "x: run `pollconsole doctor`",
+        "our fault; run `pollconsole doctor` and report it",
+    ):
+        assert "pollconsole doctor" not in Finding("store", "wrong", text).text
+
+
+def test_texts_of_contracts_are_one_line_without_rule_ids() -> None:
+    told = words.sentence("a.toml:3: state: no evidence (S7)\nbody.[\n     ^\nmore (X7, B2)")
+    assert told == "a.toml:3: state: no evidence body.[ more"
+    assert words.sentence("HTTP (2) stays (S), (AB7)") == "HTTP (2) stays (S), (AB7)"
+
+
+def test_a_contract_that_is_too_large_for_the_home_is_too_large_to_be_checked(tmp_path: Path, call: Call) -> None:
+    from pollcore.contract.document import MAX_BYTES
+
+    file = tmp_path / "large.toml"
+    file.write_text("#" * (MAX_BYTES + 1))
+    done = call("provider", "check", str(file))
+    assert (done.code, f"more than {MAX_BYTES} bytes" in done.err) == (2, True)
+
+
+@pytest.mark.rule("S7", "K3")
+def test_a_credential_that_nobody_stored_is_refused_and_nothing_is_stored(real_home: Path, call: Call) -> None:
+    home = ("--home", str(real_home))
+    done = call("submit", *home, "--provider", "lab", "--job-id", "j", "--credential", "nope", "--json")
+    assert (done.code, done.json["error"]["code"]) == (2, "credential")
+    assert "no credential of that name is stored" in done.err
+    assert call("list", *home, "--json").json["operations"] == []

@@ -78,6 +78,25 @@ async def test_a_card_that_does_not_fit_arms_only_when_it_was_read_to_its_end(fa
         await open_card(app, pilot, SPENT)
 
 
+@pytest.mark.rule("E3", "E4", "G4")
+async def test_at_80x24_a_card_with_two_sizes_and_a_cancel_is_read_with_one_page_down(fake: FakeCore) -> None:
+    async with console(fake.runner, size=(80, 24)) as (app, pilot):
+        app.opens("card", SPENT)
+        await until(pilot, lambda: isinstance(app.screen, CardScreen) and app.screen._view, "the card is there")
+        card = app.screen
+        assert isinstance(card, CardScreen)
+        await until(pilot, lambda: "scroll to the end" in screen_text(app), "the first page was seen")
+        first = screen_text(app)
+        await pilot.press("pagedown")
+        await until(pilot, lambda: card._view is not None and card._view.state is State.ARMED, "one page armed it")
+        words = " ".join((first + screen_text(app)).split())
+        assert card.shown is not None
+        for option in card.shown.card.options:
+            assert option.label in words
+            for cost in (each for each in option.details if " -> " in each):
+                assert any(cost in line for line in (first + screen_text(app)).splitlines())
+
+
 @pytest.mark.rule("G3", "G8")
 @pytest.mark.parametrize(
     "keys", [("escape",), ("enter",), ("space",), ("y",), ("tab", "enter"), ("1", "escape", "escape")]

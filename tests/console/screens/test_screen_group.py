@@ -105,7 +105,8 @@ async def test_a_cause_is_one_row_with_count_reason_oldest_and_who_ends_first() 
         screen = await queue(app, pilot)
         lines = [draw.plain(screen.table.line_of(each)) for each in screen.table.ids]
         assert len(lines) == 2
-        assert " ".join(lines[0].split()).startswith("> 4 operations provider_failure 4 min 1 min origin_d")
+        assert " ".join(lines[0].split()).startswith("> 4 operations provider_failure origin_down:http")
+        assert lines[0].split()[-2:] == ["4:00", "1:00"]
         assert f"cause: {SHARED}" in screen_text(app)
         assert all(cell_len(line) <= 80 for line in lines)
         await pilot.press("down")

@@ -218,6 +218,28 @@ async def test_the_queue_has_one_row_a_cause_and_a_card_needs_its_own_key() -> N
         await pilot.press("E")
         await until(pilot, lambda: isinstance(app.screen, QueueScreen) and app.screen.ready, "the queue is open")
         await pilot.pause()
-        assert "3 operations     authorization_denied" in screen_text(app)
+        assert "3 operations authorization_denied" in screen_text(app)
         assert "op-00000001" not in screen_text(app)
         assert not any("card" in str(type(screen)).lower() for screen in app.screen_stack)
+
+
+@pytest.mark.rule("E10")
+async def test_rows_of_the_queue_are_told_apart_at_eighty_columns() -> None:
+    details = ("unreadable", "wrong_job", "state_missing", "not_found", "unexpected_status", "foreign_origin")
+    asked = [
+        stopped(10 * n + m, StopReason.INTEGRATION_FAILURE, cause=f"integration_failure:acme:{detail}")
+        for n, detail in enumerate(details, 1)
+        for m in (1, 2)
+    ]
+    asked.append(stopped(0x99, StopReason.REQUEST_BUDGET_EXHAUSTED, operation_id="op-0123456789ab", label="payroll"))
+    fake = FakeCore(asked)
+    async with console(fake.runner, size=(80, 24)) as (app, pilot):
+        await pilot.press("E")
+        await until(pilot, lambda: isinstance(app.screen, QueueScreen) and app.screen.ready, "the queue is open")
+        await pilot.pause()
+        text = screen_text(app)
+        for detail in details:
+            assert f"acme:{detail}" in text
+        line = next(each for each in text.splitlines() if "op-0123456789ab" in each)
+        assert "request_budget_exhausted" in line
+        assert "payroll" in line

@@ -14,6 +14,7 @@ from textual.color import Color
 from pollconsole import draw, rows, themes
 from pollconsole.board import Board, Sort, View, by_cause, finder
 from pollconsole.mailbox import Delta
+from pollconsole.safe import safe
 from pollconsole.screens.card_lines import outcome_words as single_words
 from pollconsole.screens.group_lines import outcome_lines, outcome_words
 from pollconsole.screens.story import story_line
@@ -68,6 +69,42 @@ def test_at_eighty_columns_every_budget_has_its_column() -> None:
     assert {column.key for column in rows.columns_for(79)} == {
         *("operation", "provider", "status", "state", "next", "left", "requests", "failures", "limited"),
     }
+
+
+@pytest.mark.rule("V1")
+def test_at_eighty_columns_an_id_and_every_figure_stand_whole_and_a_provider_is_told() -> None:
+    row = operation(
+        1, operation_id="op-0123456789ab", provider="render-farm", status_requests_used=118, max_status_requests=120
+    )
+    columns = rows.columns_for(79, rows.wanted_by([row]))
+    cells = {c.key: text for c, (text, _) in zip(columns, rows.row(row, MOMENT, columns, asked=False), strict=True)}
+    assert cells["operation"] == "op-0123456789ab"
+    assert cells["requests"] == "118/120!"
+    assert cells["provider"].startswith("render")
+    short = rows.columns_for(79, rows.wanted_by([operation(1, operation_id="op-311", provider="render-farm")]))
+    assert next(column.width for column in short if column.key == "provider") >= len("render-farm")
+
+
+@pytest.mark.rule("G4")
+@pytest.mark.parametrize("space", ["\xa0", "\u2003", "\u3000", "\u202f", "\u1680"])
+def test_a_space_of_another_kind_is_drawn_as_a_plain_one(space: str) -> None:
+    assert safe(f"a{space}b") == "a b"
+    assert safe(f"a{space}\nb", multiline=True) == "a \nb"
+
+
+@pytest.mark.parametrize(
+    ("ms", "shown"),
+    [
+        (HOUR - SECOND, "59:59"),
+        (HOUR - 1, "1h 00m"),
+        (HOUR, "1h 00m"),
+        (HOUR + 4 * MINUTE, "1h 04m"),
+        (23 * HOUR, "23h00m"),
+        (2 * DAY, "2d 0h"),
+    ],
+)
+def test_the_next_request_stands_in_its_six_cells(ms: int, shown: str) -> None:
+    assert rows.short_countdown(ms) == shown
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,50 @@
+"""HOME/ui.json: what the screen remembers, whoever puts it there.
+
+Job: read it, replace named parts of it. Must not know: what the parts mean. A file that cannot be read is as good as
+none: what the screen remembers is never worth a failure.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+FILE: Final = "ui.json"
+"""In the home."""
+MAX_BYTES: Final = 64 * 1024
+
+
+def read(home: Path | None) -> dict[str, Any]:
+    """All that is remembered; empty where there is no such file, or nothing in it can be understood."""
+    if home is None:
+        return {}
+    try:
+        path = home / FILE
+        if not path.is_file() or path.stat().st_size > MAX_BYTES:
+            return {}
+        found = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def write(home: Path | None, parts: Mapping[str, Any]) -> bool:
+    """Put *parts* in the place of those of their names, in one step, mode 0600; False where that cannot be written."""
+    if home is None:
+        return False
+    temporary = ""
+    try:
+        with tempfile.NamedTemporaryFile("w", dir=home, prefix=f".{FILE}.", encoding="utf-8", delete=False) as file:
+            temporary = file.name  # made with mode 0600
+            json.dump({**read(home), **parts}, file, indent=1)
+        os.replace(temporary, home / FILE)  # noqa: PTH105
+    except OSError:
+        with contextlib.suppress(OSError):
+            Path(temporary).unlink()
+        return False
+    return True
