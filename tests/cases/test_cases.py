@@ -215,6 +215,7 @@ async def run_until_answer(world: World, n: int) -> None:
     """A process that dies (kill -9: nothing is ended cleanly) once the answer *n* was written down."""
     core = world.core()
     await core.__aenter__()
+    after(world, n, lambda: setattr(world.clock, "frozen", True))
     running = asyncio.create_task(core.controller().run(asyncio.Event(), watch=False))
     async with asyncio.timeout(20):
         while True:
@@ -227,6 +228,7 @@ async def run_until_answer(world: World, n: int) -> None:
     await asyncio.gather(running, return_exceptions=True)
     core._lock.release()
     await core.store.close()
+    world.clock.frozen = False
 
 
 async def cancel_if_chosen(world: World, core: Core, events: list[dict[str, Any]]) -> None:

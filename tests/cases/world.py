@@ -19,6 +19,8 @@ class JumpingClock:
         self._wall = int(start)
         self._boot = 10_000_000
         self.requests_out = 0
+        self.frozen = False
+        """Nothing more becomes due: a process dies in this moment."""
         self.at: list[tuple[int, Callable[[], None]]] = []
         """(boot time, what happens then): a step of the wall clock, a suspend."""
 
@@ -43,7 +45,7 @@ class JumpingClock:
             await asyncio.sleep(0)
         if event.is_set():
             return
-        if self.requests_out:
+        if self.requests_out or self.frozen:
             try:
                 async with asyncio.timeout(0.05):
                     await event.wait()
