@@ -3,7 +3,7 @@
 
 --jobs operations are submitted before the clock starts (a bare loop submits nothing either); then one controller polls
 them until nothing waits. The server answers `Retry-After: 0` and the contract's `min_delay` is zero, so every answer
-makes the next request due at once: what is measured is what a poll costs, not how long it waits.
+makes the next request due at once: what is measured is what a poll costs, not how long it waits. --plain leaves the sealed audit chain out.
 """
 
 import asyncio
@@ -12,6 +12,7 @@ from pathlib import Path
 
 from _common import Meter, args_for, job_ids, run_async, versions
 from pollcore.actions import SubmitSpec
+from pollcore.adapters.audit_plain import PlainAudit
 from pollcore.adapters.keyring_store import MemoryBackend
 from pollcore.assembly import open_core
 from pollcore.facts import Status
@@ -63,7 +64,8 @@ async def main(a):
         (home / "config.toml").write_text(
             f'[audit]\nkey_file = "reading.key"\n[providers.bench-1]\ncontract = "bench"\nbase_url = "{a.base_url}"\n'
         )
-    async with open_core(home, kind="run", backend=MemoryBackend(), slots=a.slots) as core:
+    more = {"audit": PlainAudit()} if a.plain else {}
+    async with open_core(home, kind="run", backend=MemoryBackend(), slots=a.slots, **more) as core:
         if not a.resume:
             for job in job_ids(a.jobs):
                 await core.actions.submit(SubmitSpec(provider="bench-1", job_id=job))
@@ -86,5 +88,5 @@ async def main(a):
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "core"))
-    a = args_for("peer_pollconsole", 32, slots=100)
+    a = args_for("peer_pollconsole", 32, slots=100, plain=False)
     run_async(main(a), a.uvloop)

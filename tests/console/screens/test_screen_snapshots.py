@@ -45,6 +45,7 @@ async def test_the_detail_looks_as_drawn(fake: FakeCore, size: tuple[int, int]) 
     async with console(fake.runner, size=size) as (app, pilot):
         app.opens("detail", "op-0000000a")
         await until(pilot, lambda: "request budget exhausted" in screen_text(app), "the story is there")
+        await until(pilot, lambda: " waits " in screen_text(app), "the chart is there")
         await pilot.pause(0.3)
         check(f"detail-{size[0]}x{size[1]}", screen_text(app))
 
