@@ -3,7 +3,9 @@
 Job: the owner's key file if the settings name one, else the keyring; a file in the home for keys alone where there is
 no keyring at all. Must not know: links, SQL. Source: spec A4, K2; design.md, "Records".
 
-Only a place that the owner chose, or the keyring, keeps an anchor: a file beside the store would be put back with it.
+The keyring keeps the anchor, or the file that the owner named. A home that was begun on a host without a keyring (its
+reading key lies in the home) keeps it in the file beside: whoever puts the whole folder back to an old state puts the
+anchor back with it, and `doctor`, `audit limits` and the start say so.
 """
 
 from __future__ import annotations
@@ -37,7 +39,36 @@ def keeper(chain: ChainAudit, home: Path, vault: Callable[[], Vault], key_file: 
             yield ring
             yield own
 
-    return AuditKeeper(chain, Safes(keys, ring, home / LOCK))
+    return AuditKeeper(chain, Safes(keys, HomeOrRing(home / FILE_NAME, own, ring), home / LOCK))
+
+
+class HomeOrRing:
+    """The anchor's place where none was named: beside the reading key, if that lies in the home; else the keyring."""
+
+    def __init__(self, reading_key: Path, own: FileSafe, ring: VaultSafe) -> None:
+        self._reading_key = reading_key
+        self._own = own
+        self._ring = ring
+
+    @property
+    def where(self) -> str:
+        """As Safe."""
+        return self._place().where
+
+    def get(self, name: str) -> str | None:
+        """As Safe."""
+        return self._place().get(name)
+
+    def set(self, name: str, value: str) -> None:
+        """As Safe."""
+        self._place().set(name, value)
+
+    def delete(self, name: str) -> None:
+        """As Safe."""
+        self._place().delete(name)
+
+    def _place(self) -> Safe:
+        return self._own if self._reading_key.exists() else self._ring
 
 
 def beside(key_file: Path) -> Path:

@@ -40,8 +40,10 @@ _ANCHOR: Final = re.compile(
 class Safe(Protocol):
     """Short secrets by name. All raise CredentialUnavailable (not now) or Refused (a file that is not fit)."""
 
-    where: str
-    """KEYRING or KEY_FILE."""
+    @property
+    def where(self) -> str:
+        """KEYRING or KEY_FILE."""
+        ...
 
     def get(self, name: str) -> str | None: ...
 

@@ -67,7 +67,8 @@ class ReadingKeys:
         """*key_file*: `[audit] key_file`; named, it is the only place. Else the keyring, else HOME/reading.key."""
         self._vault = vault
         self._named = key_file
-        self._file = key_file or home / FILE_NAME
+        self._home_file = home / FILE_NAME
+        self._file = key_file or self._home_file
         self._found: dict[str, ReadingKey] = {}
 
     def setup(self, place: PublicKeyPlace) -> ReadingSetup:
@@ -112,6 +113,12 @@ class ReadingKeys:
             (text,) = self._vault.get(_entry(wanted))
             if text is not None:
                 return ReadingKey.from_text(text)
+        if self._named is not None and self._home_file != self._file and self._home_file.exists():
+            raise CredentialUnavailable(
+                f"reading key {wanted} is not in {self._file}, which [audit] key_file names: move {self._home_file} there, "
+                f"and {self._home_file.name}.audit beside it",
+                StopDetail.CREDENTIAL_MISSING,
+            )
         raise CredentialUnavailable(
             f"reading key {wanted} is neither in the keyring nor in {self._file}: restore it from where it was kept",
             StopDetail.CREDENTIAL_MISSING,
