@@ -26,6 +26,9 @@ _EXPLAINED: Final = frozenset({EventName.POLLED, EventName.FAULTED, EventName.AN
 """Their free text explains the decision; elsewhere it is part of the sentence."""
 
 
+_FOR_THE_RECORD: Final = ("guard: ", "card ")
+
+
 def visible(text: str) -> str:
     """The core's own way to make a text harmless: what does not print is written out, `\\x1b`, white space is a space.
 
@@ -71,7 +74,9 @@ def line(event: AuditEvent, *, harmless: Harmless = visible) -> str:
     teller = _TELLERS[event.event]
     parts = [part for part in teller(event) if part]
     text = ", ".join(parts)
-    remarks = [event.text, *event.notes] if event.event in _EXPLAINED else event.notes
+    # what the key guard measured, and the card's digest, are for the record; a person reads what was granted
+    notes = [note for note in event.notes if not note.startswith(_FOR_THE_RECORD)]
+    remarks = [event.text, *notes] if event.event in _EXPLAINED else notes
     if told := _once(remarks):
         text += f" ({'; '.join(told)})"
     # last and over the whole line: whatever text got in, no character of it starts a line or moves a cursor

@@ -144,7 +144,7 @@ async def _carry_out(
         shown_version=operation.version,
         observation=changed.reads_as if changed is not None else None,
         memory=changed.memory if changed is not None else None,
-        notes=(f"card {fresh.digest[:16]}", *(f"{name} {value}" for name, value in evidence.items())),
+        notes=(f"card {fresh.digest[:16]}", *(f"guard: {name} {value}" for name, value in evidence.items())),
     )
     after = applied.operation or operation
     grant = Grant(

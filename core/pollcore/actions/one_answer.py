@@ -62,7 +62,7 @@ class _Answer(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        measured = (f"{name} {value}" for name, value in self.evidence.items())
+        measured = (f"guard: {name} {value}" for name, value in self.evidence.items())
         return (f"card {self.shown.digest[:16]}", f"one answer for {self.choice.count} operations", *measured)
 
 

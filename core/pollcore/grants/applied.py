@@ -6,6 +6,8 @@ Source: spec A1 (for every human decision), G8.
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
 
 from pollcore.facts import (
@@ -19,6 +21,7 @@ from pollcore.facts import (
     Instant,
     Moment,
     Operation,
+    iso,
 )
 
 
@@ -67,7 +70,20 @@ _EVENT: dict[ChoiceKind, EventName] = {
 
 def limits_note(choice: Choice) -> tuple[str, ...]:
     """What was shown, as notes: each limit before and after."""
-    return tuple(f"{effect.what} {effect.before} -> {effect.after}" for effect in choice.effects)
+    return tuple(
+        f"{effect.what} {_shown(effect.what, effect.before)} -> {_shown(effect.what, effect.after)}"
+        for effect in choice.effects
+    )
+
+
+_TIMES: Final = frozenset({"deadline", "useful_until", "last_possible_check"})
+
+
+def _shown(what: str, value: int | str | None) -> str:
+    """A limit as people read it: times in UTC, none as `none`."""
+    if value is None:
+        return "none"
+    return iso(Instant(value)) if what in _TIMES and isinstance(value, int) else str(value)
 
 
 def event_of(
