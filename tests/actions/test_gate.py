@@ -257,5 +257,5 @@ async def test_a_decision_tells_who_saw_what_and_what_it_gave(tmp_path: Path) ->
         assert (told.operator, told.text) == (str(OPERATOR), "the export is nearly done")
         assert told.reason == "request_budget_exhausted"
         assert f"card {shown.digest[:16]}" in told.notes
-        assert "kind test" in told.notes
+        assert "guard: kind test" in told.notes
         assert any(note.startswith("status_requests 2 -> 6") for note in told.notes)

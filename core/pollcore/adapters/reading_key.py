@@ -115,8 +115,8 @@ class ReadingKeys:
                 return ReadingKey.from_text(text)
         if self._named is not None and self._home_file != self._file and self._home_file.exists():
             raise CredentialUnavailable(
-                f"reading key {wanted} is not in {self._file}, which [audit] key_file names: move {self._home_file} there, "
-                f"and {self._home_file.name}.audit beside it",
+                f"reading key {wanted} is not in {self._file}, which [audit] key_file names: "
+                f"move {self._home_file} there, and {self._home_file.name}.audit beside it",
                 StopDetail.CREDENTIAL_MISSING,
             )
         raise CredentialUnavailable(
