@@ -3,7 +3,8 @@
 
 --jobs operations are submitted before the clock starts (a bare loop submits nothing either); then one controller polls
 them until nothing waits. The server answers `Retry-After: 0` and the contract's `min_delay` is zero, so every answer
-makes the next request due at once: what is measured is what a poll costs, not how long it waits. --plain leaves the sealed audit chain out.
+makes the next request due at once: what is measured is what a poll costs, not how long it waits. --plain leaves the
+sealed audit chain out.
 """
 
 import asyncio

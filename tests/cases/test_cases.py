@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import os
 import time
@@ -260,7 +261,7 @@ def check(world: World, operation: Operation, audit: str) -> None:
     assert operation.stop_detail == right["stop_detail"]
     assert len(sent) == right["status_requests_sent"]
     assert operation.status_requests_used == len(sent)
-    waits = [(b - a) / 1_000 for a, b in zip(sent, sent[1:], strict=False)]
+    waits = [(b - a) / 1_000 for a, b in itertools.pairwise(sent)]
     steps = [e for e in world.case.get("events", []) if e["event"] == "wall_clock_step"]
     waits = [w - sum(e["seconds"] for e in steps) for w in waits]
     for got, least in zip(waits, right.get("min_wait_seconds", []), strict=False):

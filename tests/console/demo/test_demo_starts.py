@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from tests.console.ptylib import Terminal
 
 ROOT = Path(__file__).parents[3]
