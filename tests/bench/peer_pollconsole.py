@@ -66,10 +66,13 @@ async def main(a):
             f'[audit]\nkey_file = "reading.key"\n[providers.bench-1]\ncontract = "bench"\nbase_url = "{a.base_url}"\n'
         )
     more = {"audit": PlainAudit()} if a.plain else {}
-    async with open_core(home, kind="run", backend=MemoryBackend(), slots=a.slots, **more) as core:
-        if not a.resume:
+    options = {"kind": "run", "backend": MemoryBackend(), "slots": a.slots, **more}
+    if not a.resume:
+        async with open_core(home, **options) as core:
             for job in job_ids(a.jobs):
                 await core.actions.submit(SubmitSpec(provider="bench-1", job_id=job))
+    # opened anew, so that the submissions' write-ahead log is no part of what the polls are said to store
+    async with open_core(home, **options) as core:
         m = Meter("pollconsole", a)
         m.start()
         controller = core.controller()
