@@ -97,4 +97,5 @@ def run_demo() -> int:
         def runner(job: Any) -> None:
             bridge.with_core(setup.home, job, kind="demo", **setup.overrides)
 
-        return run_app(runner, title=f"{TITLE} demo", home=setup.home)
+        # short: at 80 cells the status line must keep room for what is wrong
+        return run_app(runner, title=f"demo, time x{setup.clock.factor:g}", home=setup.home)

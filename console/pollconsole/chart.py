@@ -56,11 +56,11 @@ def _answer(event: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _wait_ms(event: Mapping[str, Any]) -> int | None:
-    begun, ends = _instant(event.get("at")), _instant(event.get("next_poll_at"))
+    begun, ends = instant_of(event.get("at")), instant_of(event.get("next_poll_at"))
     return None if begun is None or ends is None or ends < begun else ends - begun
 
 
-def _instant(value: Any) -> int | None:
+def instant_of(value: Any) -> int | None:
     if not isinstance(value, str):
         return None
     try:

@@ -205,7 +205,8 @@ class ConsoleApp(CarryingApp):
         try:
             await self.state.link.ask(body)
         except PollconsoleError as error:
-            self.state.say(f"{operation_id}: {error}", "attention")
+            said = str(error)
+            self.state.say(said if said.startswith(operation_id) else f"{operation_id}: {said}", "attention")
             return
         if isinstance(self.screen, LiveScreen | DetailScreen):
             self.push_screen(CardScreen(self.state, operation_id))

@@ -118,7 +118,7 @@ class Guard:
             step=self._step,
             fraction=fraction,
             marker=self._marker,
-            prompt=words.prompt(self._card, self._step, self._choice, self._letter),
+            prompt=words.prompt(self._card, self._step, self._choice, self._letter, locked=self._state is State.LOCKED),
             message=words.message(self._state, self._reason),
             choice=self._choice if second else None,
             letter=self._letter if second else None,
@@ -162,10 +162,13 @@ class Guard:
         self._fence.new_terminal()
         self.changed(words.STOPPED, at)
 
-    def partly_written(self, missing: str) -> None:
-        """The marker was written, but a part of the card's text was not: locked until it was on the screen, too."""
+    def partly_written(self, missing: str, place: int | None = None) -> None:
+        """The marker was written, but a part of the card's text was not: locked until it was on the screen, too.
+
+        *place*: where the line *missing* is, negative above the visible part, positive below it; None: unknown.
+        """
         if self._state is State.LOCKED and self._obstacle is None:
-            self._reason = words.partly_shown(missing)
+            self._reason = words.partly_shown(missing, place)
 
     def marker_written(self, marker: str, at: float) -> None:
         """A frame with *marker* went to the terminal, and all of the card's text with it or before."""

@@ -5,7 +5,7 @@ One job: the card as its author describes it, and the guard's three lines as pla
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -19,7 +19,8 @@ class GuardedCard:
     """A card as the guard sees it.
 
     ``card_digest`` names the object that a decision executes. ``lines``: all text of the card that matters, as drawn;
-    its digest is stored with the decision. ``confirm_lines``: by digit, what step 2 shows besides.
+    its digest is stored with the decision. ``confirm_lines``: by digit, what step 2 shows besides. ``place``: where
+    one of ``lines`` is (white space runs one space): negative above the visible part, positive below it, 0 neither.
 
     Raises:
         ValueError: ``lines`` is empty.
@@ -30,6 +31,7 @@ class GuardedCard:
     choices: tuple[Choice, ...]
     confirm_lines: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     navigation: frozenset[str] = NAVIGATION
+    place: Callable[[str], int] | None = None
 
     def __post_init__(self) -> None:
         if not any(line.strip() for line in self.lines):

@@ -114,7 +114,8 @@ class State(StrEnum):
 class GuardView(msgspec.Struct, frozen=True):
     """All that a card paints of its guard.
 
-    ``marker`` and ``prompt`` must be on the screen, each unbroken on one line, or the card never arms. ``fraction``
+    ``marker`` and the ``prompt`` that comes with it must be on the screen, each unbroken on one line, or the card never
+    arms; in step 1 the prompt is another one once the card is not locked any more. ``fraction``
     runs from 0.0 to 1.0 while the keyboard is quiet. ``letter`` and ``choice`` are there in step 2 only.
     """
 

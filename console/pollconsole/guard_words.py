@@ -34,8 +34,12 @@ def not_confirmed(seconds: float) -> str:
     return f"no confirmation within {seconds:g} s; choose again"
 
 
-def partly_shown(missing: str) -> str:
-    return f"not all is on the screen: scroll to the end ({missing})"
+def partly_shown(missing: str, place: int | None) -> str:
+    """*place* of the line *missing*: negative is above the visible part, positive below it; None: unknown."""
+    if place == 0:
+        return f"not all was on the screen yet ({missing})"
+    way = "to the end" if place is None else "up" if place < 0 else "down"
+    return f"not all is on the screen: scroll {way} ({missing})"
 
 
 def message(state: State, reason: str) -> str:
@@ -43,10 +47,12 @@ def message(state: State, reason: str) -> str:
     return _BY_STATE.get(state, reason)
 
 
-def prompt(card: OpenCard | None, step: int, choice: Choice | None, letter: str | None) -> str:
-    """The line that names the keys; it stays the same from one painting to the next."""
+def prompt(card: OpenCard | None, step: int, choice: Choice | None, letter: str | None, *, locked: bool) -> str:
+    """The line that names the keys. A locked card asks for none; the letter stands there from the first painting on,
+    since the second step waits until it was on the screen."""
     if card is None:
         return ""
     if step == 2 and choice is not None:
         return f"press {letter} to confirm {choice.digit} {choice.label}"
-    return "press one of " + " ".join(choice.digit for choice in card.choices)
+    digits = " ".join(choice.digit for choice in card.choices)
+    return f"locked: {digits} do nothing yet" if locked else f"press one of {digits}"

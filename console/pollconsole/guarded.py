@@ -172,7 +172,8 @@ class GuardedApp(App[ReturnType], Generic[ReturnType]):
         if driver.watch.complete:
             self._guard.marker_written(driver.watch.marker, self.guard_clock())
         elif driver.watch.missing is not None:
-            self._guard.partly_written(driver.watch.missing)
+            missing, place = driver.watch.missing, self._guard_opened.card.place
+            self._guard.partly_written(missing, None if place is None else place(missing))
         self._guard_follow()
 
     async def on_event(self, event: events.Event) -> None:

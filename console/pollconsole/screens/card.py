@@ -103,7 +103,7 @@ class CardScreen(DecidingScreen):
         place = f" {self.ids.index(self.operation_id) + 1} of {len(self.ids)} " if len(self.ids) > 1 else " "
         self.show_head(((" card", "title"), (place, "muted")), now)
         more = (("[ ]", "other"),) if len(self.ids) > 1 else ()
-        self.keys(("1-9", "choose, then the letter shown"), ("PgDn", "scroll"), *more, ("Esc", "leave"))
+        self.show_keys(("1-9", "choose, then the letter shown"), ("PgDn", "scroll"), *more, ("Esc", "leave"))
         if changed and self.shown is not None and not self._busy and self._moved(self.shown):
             self._load(((" the operation changed: the card was drawn anew", "attention"),))
 
@@ -150,8 +150,9 @@ class CardScreen(DecidingScreen):
 
     def _again(self, why: str) -> None:
         self._busy = False
-        self.state.say(f"{self.operation_id}: {why}", "attention")
-        self._load((text(f" {why}", "attention"),))
+        self.state.say(why if self.operation_id in why.split() else f"{self.operation_id}: {why}", "attention")
+        self._load()
+        self.refused(why)
 
     def inspected(self, chosen: Inspect) -> None:  # noqa: ARG002
         opener: Any = self.app.opens  # type: ignore[attr-defined]

@@ -15,7 +15,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from pollconsole import draw
-from pollconsole.draw import Line
+from pollconsole.draw import Line, text
 from pollconsole.guard_facts import NAVIGATION, Evidence, GuardView, Inspect, State
 from pollconsole.guard_facts import Choice as Key
 from pollconsole.guarded import GuardedApp, GuardedCard
@@ -28,6 +28,8 @@ SCROLLBAR: Final = 1
 MARGIN: Final = 2
 """Cells left and right of the card's text."""
 INDENT: Final = 4
+MAX_REASON: Final = 600
+"""Characters of a refusal's reason: eight lines at 80 cells, so that the card keeps room."""
 MAX_LABEL: Final = 44
 """A label in the prompt, which stands on one line of 80 cells; the card and the confirmation have it whole."""
 
@@ -37,6 +39,7 @@ class DecidingScreen(ConsoleScreen):
 
     CSS = """
     #card { height: 1fr; padding: 0 0 0 2; }
+    #why { height: auto; padding: 0 0 0 1; display: none; }
     #confirm { height: auto; max-height: 17; padding: 0 0 0 2; display: none;
         border-top: solid $warning; }
     """
@@ -58,6 +61,8 @@ class DecidingScreen(ConsoleScreen):
         self._busy = False
         self._view: GuardView | None = None
         self._confirms: Mapping[str, Sequence[Line]] = {}
+        self._reason: Line = ()
+        self._keys: tuple[tuple[str, str], ...] = ()
 
     @property
     def guarded(self) -> GuardedApp[Any]:
@@ -73,6 +78,7 @@ class DecidingScreen(ConsoleScreen):
     def compose(self) -> ComposeResult:
         yield OneLine(self.state, ground="footer", id="head")
         yield LinesView(self.state, id="card", indent=INDENT)
+        yield LinesView(self.state, id="why", indent=0)
         yield LinesView(self.state, id="confirm", indent=INDENT)
         yield OneLine(self.state, ground="attention", id="guard")
         yield OneLine(self.state, ground="attention", id="prompt")
@@ -99,6 +105,26 @@ class DecidingScreen(ConsoleScreen):
         self.query_one("#confirm").display = False
         self.query_one("#card", LinesView).show(((("reading the card ...", "muted"),),))
 
+    def refused(self, why: str) -> None:
+        """Show the first sentence of *why* whole over the guard's lines, until the next key."""
+        self._show_reason((text(_first_sentence(why), "attention", MAX_REASON),))
+
+    def _show_reason(self, reason: Line) -> None:
+        self._reason = reason
+        view = self.query_one("#why", LinesView)
+        view.display = bool(reason)
+        if reason:
+            view.wrap_for(self.text_width)
+            view.show((reason,))
+            view.styles.height = len(view.lines)
+
+    def show_keys(self, *pairs: tuple[str, str]) -> None:
+        """The footer: *pairs* in the first step; in the second every key but the letter goes back."""
+        self._keys = pairs
+        if self._view is not None and self._view.step == 2 and not self._busy:
+            pairs = (("the letter shown", "confirms"), ("any other key", "goes back"))
+        self.keys(*pairs)
+
     def say_beside(self, words: str) -> None:
         """One line under the card."""
         self.query_one("#said", OneLine).show(((f" {words}", "text"),))
@@ -115,6 +141,7 @@ class DecidingScreen(ConsoleScreen):
         body.wrap_for(self.text_width)
         body.show(lines)
         self.query_one("#said", OneLine).show(self.notice)
+        self._show_reason(self._reason)
         return body
 
     def guard(self, digest: str, keys: tuple[Key, ...], confirms: Mapping[str, Sequence[Line]]) -> None:
@@ -138,12 +165,22 @@ class DecidingScreen(ConsoleScreen):
                 choices=keys,
                 confirm_lines=wrapped,
                 navigation=NAVIGATION | self.more_keys,
+                place=self._place,
             ),
             screen=self,
             on_guard_change=self._draw_guard,
             on_evidence=self.decided,
             on_inspect=self.inspected,
         )
+
+    def _place(self, line: str) -> int:
+        """Whether *line* of the card is above (-1) or below (1) its visible part, or neither (0)."""
+        body = self.query_one("#card", LinesView)
+        at = next((n for n, each in enumerate(body.lines) if " ".join(each.split()) == line), None)
+        top = body.scroll_offset.y
+        if at is None or top <= at < top + body.size.height:
+            return 0
+        return -1 if at < top else 1
 
     def _draw_guard(self, view: GuardView) -> None:
         """Paint state, bar, marker and prompt; in the second step what exactly is about to be granted."""
@@ -152,6 +189,9 @@ class DecidingScreen(ConsoleScreen):
         self.query_one("#guard", OneLine).show(state)
         self.query_one("#prompt", OneLine).show(prompt)
         self.query_one("#said", OneLine).show(self.notice or message, message if self.notice else ())
+        self.show_keys(*self._keys)
+        if self._reason and (view.rejected_keys or view.step == 2 or view.state is State.PENDING):
+            self._show_reason(())  # a key that the guard used up
         confirm = self.query_one("#confirm", LinesView)
         lines = self._confirms.get(view.choice.digit) if view.choice is not None else None
         if lines is not None:
@@ -161,6 +201,11 @@ class DecidingScreen(ConsoleScreen):
         confirm.display = lines is not None
 
     # --- keys ---------------------------------------------------------------------------------------------------------
+
+    def on_key(self) -> None:
+        """A key that the guard did not use up."""
+        if self._reason:
+            self._show_reason(())
 
     def action_leave(self) -> None:
         if self._view is not None and self._view.state is State.DECIDED and self._busy:
@@ -180,3 +225,8 @@ class DecidingScreen(ConsoleScreen):
             view.scroll_end(animate=False)
         else:
             view.scroll_home(animate=False)
+
+
+def _first_sentence(said: str) -> str:
+    end = said.find(". ")
+    return said if end < 0 else said[: end + 1]

@@ -14,7 +14,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from pollconsole import rows, words
-from pollconsole.chart import chart_lines
+from pollconsole.chart import chart_lines, instant_of
 from pollconsole.draw import Line, Span, join, text
 from pollconsole.safe import is_drawn
 from pollconsole.screens.base import ConsoleScreen
@@ -87,10 +87,13 @@ class DetailScreen(ConsoleScreen):
         facts.styles.height = len(facts.lines)
         self._draw_rule()
         story.follow_operation(operation)
-        self._draw_keys(asked)
+        self._draw_keys(asked, operation.status.is_end)
 
     def _facts(self, operation: Operation, now: Moment, asked: bool) -> list[Line]:
-        return fact_lines(operation, now, asked, self.state.done.get(self.operation_id))
+        events_seen = self.query_one(StoryView).events
+        at = instant_of(events_seen[-1].get("at")) if events_seen else None
+        last = None if at is None else Instant(at)
+        return fact_lines(operation, now, asked, self.state.done.get(self.operation_id), last)
 
     def _draw_rule(self) -> None:
         """What is looked for and where it stands, or what was just said, else a rule."""
@@ -108,12 +111,14 @@ class DetailScreen(ConsoleScreen):
         else:
             rule.show(((" story, UTC ", "faint"), ("-" * max(0, self.app.size.width - 14), "bar-empty")))
 
-    def _draw_keys(self, asked: bool) -> None:
+    def _draw_keys(self, asked: bool, ended: bool) -> None:
         if self.typing:
             self.keys(("Enter", "look for it"), ("Esc", "leave the search"))
             return
         back = ("Esc", "back to the card" if self._over_card else "back")
-        question = () if self._over_card else (("o", "open the question" if asked else "ask for a decision"),)
+        question: tuple[tuple[str, str], ...] = ()
+        if not self._over_card and (asked or not ended):  # an open question stays reachable
+            question = (("o", "open the question" if asked else "ask for a decision"),)
         self.keys(back, *question, ("j k", "story"), ("/", "search"), ("c C", "copy"), ("?", "help"))
 
     # --- the search ---------------------------------------------------------------------------------------------------
@@ -189,14 +194,16 @@ class DetailScreen(ConsoleScreen):
             opener("question", self.operation_id)
 
 
-def fact_lines(operation: Operation, now: Moment, asked: bool, did: str | None = None) -> list[Line]:
-    """The record as lines: budgets, the two facts side by side, who and where."""
+def fact_lines(
+    operation: Operation, now: Moment, asked: bool, did: str | None = None, last: Instant | None = None
+) -> list[Line]:
+    """The record as lines: budgets, the two facts side by side, who and where. *last*: of its last event, if known."""
     lines: list[Line] = []
     if did:
         lines.append(_pair("decided", (did, "good")))
     if operation.stop_reason is not None:
         lines.append(_pair("stopped", *_stop(operation, asked)))
-    lines += _budgets(operation, now)
+    lines += _budgets(operation, now, last)
     lines += _two_facts(operation, now)
     lines += _origin(operation, now)
     return lines
@@ -213,19 +220,8 @@ def _stop(operation: Operation, asked: bool) -> tuple[Span, ...]:
     return text(f"{reason}{detail}", "attention" if asked else "text"), text(said, "muted", MAX_VALUE)
 
 
-def _budgets(operation: Operation, now: Moment) -> list[Line]:
-    whole = operation.deadline_at - operation.started_at
-    left = deadline_left(operation, now)
-    used = max(0, whole - left)
-    lines = [
-        _pair(
-            "time",
-            *rows.bar(used, whole, BAR),
-            (f"  {words.span(min(used, whole))} of {words.span(whole)}", "text"),
-            (f", {words.span(left)} left" if left > 0 else ", over", "text" if left > whole * 0.1 else "danger"),
-            (f"  deadline {words.clock(operation.deadline_at, now.wall)}", "muted"),
-        )
-    ]
+def _budgets(operation: Operation, now: Moment, last: Instant | None) -> list[Line]:
+    lines = [_time(operation, now, last)]
     for name, spent, allowed in (
         ("requests", operation.status_requests_used, operation.max_status_requests),
         ("failures", operation.transport_failures_used, operation.max_transport_failures),
@@ -235,6 +231,32 @@ def _budgets(operation: Operation, now: Moment) -> list[Line]:
         lines.append(_pair(name, *rows.bar(spent, allowed, BAR), (f"  {spent} of {allowed}", role)))
     lines[1] = (*lines[1], *_next(operation, now))
     return lines
+
+
+def _time(operation: Operation, now: Moment, last: Instant | None) -> Line:
+    """What is used of the time; of an ended operation, how long it took until its last event."""
+    whole = operation.deadline_at - operation.started_at
+    deadline = (f"  deadline {words.clock(operation.deadline_at, now.wall)}", "muted")
+    if operation.status.is_end:
+        took = max(0, (last or _last_known(operation)) - operation.started_at)
+        said = f"  took {words.span(took)} of {words.span(whole)}"
+        return _pair("time", *rows.bar(took, whole, BAR), (said, "text"), deadline)
+    left = deadline_left(operation, now)
+    used = max(0, whole - left)
+    return _pair(
+        "time",
+        *rows.bar(used, whole, BAR),
+        (f"  {words.span(min(used, whole))} of {words.span(whole)}", "text"),
+        (f", {words.span(left)} left" if left > 0 else ", over", "text" if left > whole * 0.1 else "danger"),
+        deadline,
+    )
+
+
+def _last_known(operation: Operation) -> Instant:
+    """The newest time that the record itself has: where the story is not read."""
+    http = operation.last_http
+    known = (http.answered_at if http else None, operation.last_fault_at, operation.memory.changed_at)
+    return max((at for at in known if at is not None), default=operation.started_at)
 
 
 def _next(operation: Operation, now: Moment) -> tuple[Span, ...]:
@@ -291,7 +313,7 @@ def _origin(operation: Operation, now: Moment) -> list[Line]:
     ]
     who: tuple[Span, ...] = (
         (words.clock(operation.started_at, now.wall), "text"),
-        text(f" by {given.caller or 'unnamed'} ({given.os_user or 'unknown user'})", "muted", 100),
+        text(f" by {_who(given.caller, given.os_user or 'unknown user')}", "muted", 100),
     )
     for name, at in times:
         if at is not None:
@@ -305,3 +327,7 @@ def _origin(operation: Operation, now: Moment) -> list[Line]:
         kinds = f" ({', '.join(operation.result.qualifiers)})" if operation.result.qualifiers else ""
         lines.append(_pair("result", text(f"permits {operation.result.permits}{sure}{kinds}", "good", MAX_VALUE)))
     return lines
+
+
+def _who(caller: str | None, os_user: str) -> str:
+    return f"{caller} ({os_user})" if caller else os_user

@@ -106,7 +106,7 @@ class GroupScreen(DecidingScreen):
             self._since = self._moved_since(self.shown)
         self.show_head(((" card of one cause ", "title"), *self._since), now)
         keys = (("1-9", "choose, then the letter shown"), ("l", "list"), ("r", "anew"), ("PgDn", "scroll"))
-        self.keys(*keys, ("Esc", "leave"))
+        self.show_keys(*keys, ("Esc", "leave"))
 
     def _moved_since(self, shown: ShownGroup) -> Line:
         board = self.state.board
@@ -162,7 +162,8 @@ class GroupScreen(DecidingScreen):
     def _again(self, why: str) -> None:
         self._busy = False
         self.state.say(why, "attention")
-        self._load((text(f" {why}", "attention"),))
+        self._load()
+        self.refused(why)
 
     def inspected(self, chosen: Inspect) -> None:  # noqa: ARG002
         self.action_members()

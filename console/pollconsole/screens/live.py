@@ -126,7 +126,7 @@ class LiveScreen(ListKeys):
         """Where nothing was ever handed over, say what this is and how to go on."""
         greeting = self.query_one("#greeting", LinesView)
         if empty:
-            greeting.show(greeting_lines(demo=self.state.title.endswith("demo"), read_only=self.state.read_only))
+            greeting.show(greeting_lines(demo=self.state.title.startswith("demo"), read_only=self.state.read_only))
         if greeting.display is not empty:
             greeting.display = empty
             self.table.display = not empty

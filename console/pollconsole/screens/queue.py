@@ -148,6 +148,9 @@ class QueueScreen(ConsoleScreen):
         self._say()
 
     def _draw_columns(self) -> None:
+        if not self.table.causes:
+            self.query_one("#columns", OneLine).show(((" nothing waits here; Esc goes back", "muted"),))
+            return
         heads = zip(("WHO", "WHY", "WHAT"), self.table.shape, strict=True)
         line = " ".join(fit(head, width) for head, width in heads)
         figures = f"{fit('WAITS', WAITS, right=True)} {fit('ENDS', ENDS, right=True)}"
@@ -161,9 +164,7 @@ class QueueScreen(ConsoleScreen):
         row = self.table.causes.get(self.table.cursor_id or "")
         last = self.state.messages[-1] if self.state.messages else None
         line: Line = ()
-        if not self.table.causes:
-            line = ((" nothing waits here; Esc goes back", "muted"),)
-        elif row is not None and len(row.questions) > 1:
+        if row is not None and len(row.questions) > 1:
             line = ((" cause: ", "muted"), text(row.cause, "title"))
         elif last is not None:
             line = ((" ", "text"), (last.text, last.role))

@@ -359,6 +359,9 @@ def test_a_card_that_does_not_fit_never_arms_and_says_why(bench: Bench) -> None:
 def test_a_card_of_which_a_part_is_missing_says_which(bench: Bench) -> None:
     bench.guard.partly_written("the last line")
     assert "the last line" in bench.guard.view(bench.now).message
+    for place, said in ((-1, "scroll up"), (1, "scroll down"), (None, "scroll to the end"), (0, "not all was on")):
+        bench.guard.partly_written("the last line", place)
+        assert said in bench.guard.view(bench.now).message
     assert bench.state == "LOCKED"
 
 
@@ -396,8 +399,9 @@ def test_the_letter_is_drawn_anew_and_can_be_any_of_the_pool() -> None:
 
 def test_the_view_tells_what_to_paint(bench: Bench) -> None:
     view = bench.guard.view(bench.now)
-    assert (view.state.value, view.prompt, view.fraction) == ("LOCKED", "press one of 1 2 3 4", 0.0)
+    assert (view.state.value, view.prompt, view.fraction) == ("LOCKED", "locked: 1 2 3 4 do nothing yet", 0.0)
     bench.shown()
+    assert bench.guard.view(bench.now).prompt == "press one of 1 2 3 4"
     bench.settle(0.4)
     assert bench.guard.view(bench.now).fraction == 0.5
     bench.settle(0.5)

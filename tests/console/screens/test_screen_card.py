@@ -26,6 +26,7 @@ from pollconsole.guard_facts import State
 from pollconsole.screens.card import CardScreen
 from pollconsole.screens.detail import DetailScreen
 from pollconsole.screens.live import LiveScreen
+from pollconsole.widgets import LinesView
 from pollcore.facts import Instant, Status, StopReason
 
 SPENT = "op-0000000a"
@@ -67,7 +68,7 @@ async def test_a_card_that_does_not_fit_arms_only_when_it_was_read_to_its_end(fa
         await until(pilot, lambda: isinstance(app.screen, CardScreen) and app.screen._view, "the card is there")
         card = app.screen
         assert isinstance(card, CardScreen)
-        await until(pilot, lambda: "scroll to the end" in screen_text(app), "the card says what is missing")
+        await until(pilot, lambda: "scroll down" in screen_text(app), "the card says what is missing")
         await pilot.pause(1.0)
         assert card._view is not None
         assert card._view.state is State.LOCKED
@@ -85,7 +86,7 @@ async def test_at_80x24_a_card_with_two_sizes_and_a_cancel_is_read_with_one_page
         await until(pilot, lambda: isinstance(app.screen, CardScreen) and app.screen._view, "the card is there")
         card = app.screen
         assert isinstance(card, CardScreen)
-        await until(pilot, lambda: "scroll to the end" in screen_text(app), "the first page was seen")
+        await until(pilot, lambda: "scroll down" in screen_text(app), "the first page was seen")
         first = screen_text(app)
         await pilot.press("pagedown")
         await until(pilot, lambda: card._view is not None and card._view.state is State.ARMED, "one page armed it")
@@ -95,6 +96,28 @@ async def test_at_80x24_a_card_with_two_sizes_and_a_cancel_is_read_with_one_page
             assert option.label in words
             for cost in (each for each in option.details if " -> " in each):
                 assert any(cost in line for line in (first + screen_text(app)).splitlines())
+
+
+@pytest.mark.rule("G3")
+async def test_a_card_whose_unread_lines_are_above_says_scroll_up(fake: FakeCore) -> None:
+    async with console(fake.runner, size=(80, 24)) as (app, pilot):
+        app.opens("card", SPENT)
+        await until(pilot, lambda: "scroll down" in screen_text(app), "the end is missing")
+        await pilot.press("end")
+        await pilot.resize_terminal(80, 25)
+        await until(pilot, lambda: "scroll up" in screen_text(app), "the beginning is missing")
+        assert "press one of" not in screen_text(app)
+
+
+@pytest.mark.rule("G3")
+async def test_the_second_step_names_only_the_letter_in_the_footer(fake: FakeCore) -> None:
+    async with console(fake.runner, size=(100, 60)) as (app, pilot):
+        card = await open_card(app, pilot, SPENT)
+        await choose(app, pilot, card, "extend", "extend 15")
+        foot = screen_text(app).splitlines()[-1]
+        assert foot.strip() == "the letter shown confirms  any other key goes back"
+        await pilot.press("escape")
+        await until(pilot, lambda: "1-9 choose" in screen_text(app), "the first step has its keys again")
 
 
 @pytest.mark.rule("G3", "G8")
@@ -162,8 +185,13 @@ async def test_a_decision_on_what_moved_meanwhile_is_refused_and_the_question_wa
         assert card._view is not None
         assert card._view.letter is not None
         await pilot.press(card._view.letter)
-        await until(pilot, lambda: "refused, nothing was done" in screen_text(app), "the refusal is told")
+        why = card.query_one("#why", LinesView)
+        await until(pilot, lambda: "refused, nothing was done" in " ".join(why.lines), "the refusal is told")
         await until(pilot, lambda: "12 of 99" in screen_text(app), "the card is drawn anew")
+        assert why.display
+        assert all(" ".join(line.split()) in " ".join(screen_text(app).split()) for line in why.lines)
+        await pilot.press("down")
+        await until(pilot, lambda: not why.display, "the next key takes it away")
     assert fake.actions.decided == []
     assert SPENT in fake.store.open
 

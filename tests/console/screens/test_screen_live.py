@@ -243,3 +243,14 @@ async def test_rows_of_the_queue_are_told_apart_at_eighty_columns() -> None:
         line = next(each for each in text.splitlines() if "op-0123456789ab" in each)
         assert "request_budget_exhausted" in line
         assert "payroll" in line
+
+
+@pytest.mark.rule("V4")
+async def test_an_empty_queue_shows_what_was_done_last(fake: FakeCore) -> None:
+    with fake.store.lock:
+        fake.store.open.clear()
+    async with console(fake.runner, size=(80, 24)) as (app, pilot):
+        app.state.say("op-0000000a: extend 15 min / 4 checks: deadline 11:45:00, requests 16", "good")
+        await pilot.press("E")
+        await until(pilot, lambda: "nothing waits here" in screen_text(app), "the queue is empty")
+        assert "op-0000000a: extend 15 min / 4 checks: deadline 11:45:00, requests 16" in screen_text(app)

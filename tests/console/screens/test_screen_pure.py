@@ -16,6 +16,7 @@ from pollconsole.board import Board, Sort, View, by_cause, finder
 from pollconsole.mailbox import Delta
 from pollconsole.safe import safe
 from pollconsole.screens.card_lines import outcome_words as single_words
+from pollconsole.screens.detail import fact_lines
 from pollconsole.screens.group_lines import outcome_lines, outcome_words
 from pollconsole.screens.story import story_line
 from pollcore.facts import (
@@ -279,3 +280,15 @@ def test_what_a_decision_did_is_said_in_figures() -> None:
     closed = msgspec.structs.replace(before, status=Status.CLOSED)
     close = Choice(key="2", kind=ChoiceKind.CLOSE, label="close")
     assert single_words(before, closed, close) == "close: closed, we stop watching, the job may go on"
+
+
+@pytest.mark.rule("V2")
+def test_an_ended_operation_says_how_long_it_took_and_counts_no_further() -> None:
+    ended = operation(20, Status.SUCCEEDED, now=MOMENT)
+    later = msgspec.structs.replace(MOMENT, wall=Instant(MOMENT.wall + HOUR), boot=MOMENT.boot + HOUR)
+    last = Instant(ended.started_at + 4 * MINUTE + 22 * SECOND)
+    for now in (MOMENT, later):
+        told = draw.join(fact_lines(ended, now, False, None, last))
+        assert "took 4 min 22 s of " in told
+        assert " left" not in told
+        assert "unnamed" not in told
