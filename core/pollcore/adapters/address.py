@@ -16,6 +16,7 @@ import msgspec
 
 MAX_URL: Final = 8_192
 """Pre-signed links run to about 2 KiB; beyond this nothing is an address."""
+_IPV4: Final = re.compile(r"[0-9]+(?:\.[0-9]+){3}")
 MAX_HOST: Final = 253
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
@@ -104,6 +105,12 @@ def _host(host: str) -> str:
             return ipaddress.IPv6Address(host[1:-1]).compressed
         except ValueError:
             raise ValueError("address names a host that is no IPv6 address") from None
+    if _IPV4.fullmatch(host):
+        # "0.0.0.00": one reader's address is another's name; only the one spelling that all read alike
+        try:
+            return str(ipaddress.IPv4Address(host))
+        except ValueError:
+            raise ValueError("address names a host that is no IPv4 address") from None
     if len(host) > MAX_HOST or not all(_LABEL.fullmatch(label) for label in host.split(".")):
         raise ValueError("address names a host that DNS cannot carry")
     return host
