@@ -310,3 +310,19 @@ async def test_a_clock_step_seen_while_the_loop_ends_is_recorded_too(tmp_path: P
         h.clock.at.append((h.clock.now().boot + 2 * SECOND, lambda: h.clock.step(-1 * HOUR)))
         await h.run(4 * SECOND)
         assert len(await h.events(EventName.CLOCK_STEP)) == 1
+
+
+@pytest.mark.rule("O6")
+async def test_records_that_do_not_add_up_are_found_at_the_start_and_nothing_is_sent(tmp_path: Path) -> None:
+    async with house(tmp_path) as h, h.open() as core:
+        await h.submit("j", says("running"))
+        h.clock.jump(11 * SECOND)
+        # a counter that no recorded send explains
+        await core.store._write(
+            lambda s: s.conn.execute("UPDATE operation SET status_requests_used = status_requests_used + 1")
+        )
+        with h.worker(core) as controller:
+            await controller.run(asyncio.Event(), until_idle=True, watch=False)
+        assert h.bank.status_seen == []
+        assert controller.health is not None
+        assert "do not add up" in controller.health

@@ -204,7 +204,7 @@ def the_deadline_stops_nothing() -> Iterator[None]:
         yield
 
 
-@mutant(150)
+@mutant(500)
 def a_late_final_answer_is_dropped() -> Iterator[None]:
     real = decide.decide
 

@@ -104,6 +104,8 @@ class Controller:
         self._beat_due = BootMs(0)
         self._stale = True
         self._fruitless = False
+        self._checked = False
+        self._damage: str | None = None
         self._seen = 0
         self._events: list[AuditEvent] = []
         self._each_beat = each_beat
@@ -137,6 +139,8 @@ class Controller:
             while not stop.is_set() and (end is None or self._clock.now().boot < end):
                 if await self._try_turn():
                     pause = RETRY_MIN_MS
+                    if self._damage is not None and until_idle:
+                        break
                     if stop.is_set() or (until_idle and await self._idle()):
                         break
                     await self._sleep(self._pause_ms(end))
@@ -205,6 +209,8 @@ class Controller:
     def _pause_ms(self, end: int | None) -> int:
         """How long nothing is due: 0 = make the next turn at once."""
         now = self._clock.now()
+        if self._damage is not None:
+            return SLICE_MS
         if self._stale or self._writes:
             return 0
         free = self._slots - len(self._flight.tasks)
@@ -228,12 +234,21 @@ class Controller:
         """One turn; False: the store could not commit. Results are kept and tried again, claims are dropped."""
         try:
             await self._turn()
+            if not self._checked:
+                await self._check()
         except StoreUnusable as error:
             self.health = str(error)
             self._stale = True
             return False
-        self.health = None
+        self.health = self._damage
         return True
+
+    async def _check(self) -> None:
+        """O6: do the counters equal the recorded sends? Once, after the first look and before the first send."""
+        wrong = await self._store.check()
+        self._checked = True
+        if wrong:
+            self._damage = f"the records do not add up, nothing is sent: {wrong[0]} (all: `pollconsole doctor`)"
 
     async def _turn(self) -> None:
         now = self._clock.now()
@@ -296,6 +311,8 @@ class Controller:
         """Prepare due operations for the free slots; those that may not send leave a write instead."""
         free = self._slots - len(self._flight.tasks)
         ready: list[Ready] = []
+        if not self._checked or self._damage is not None:
+            return ready
         at = 0
         while at < len(self._due) and len(ready) < free:
             operation = self._due[at]
