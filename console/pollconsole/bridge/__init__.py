@@ -23,6 +23,7 @@ from pollconsole.bridge.keys import (
     check_credential,
     credential_mode,
     credentials,
+    memory_keyring,
     remove_credential,
     set_credential,
 )
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from pollcore.ports import Filter
 
 __all__ = [
+    "memory_keyring",
     "Contract",
     "Controller",
     "Core",

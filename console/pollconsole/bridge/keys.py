@@ -15,6 +15,13 @@ if TYPE_CHECKING:
     from pollcore.assembly import Core
 
 
+def memory_keyring() -> Any:
+    """A keyring backend that forgets everything with the process: the demo touches no real one."""
+    from pollcore.adapters.keyring_store import MemoryBackend
+
+    return MemoryBackend()
+
+
 async def credentials(core: Core) -> list[dict[str, Any]]:
     """What may be known of stored credentials; never a secret."""
     from pollcore.adapters.credential_ops import list_credentials

@@ -18,13 +18,14 @@ from typing import Any, Final
 
 import msgspec
 
+from pollconsole import bridge
 from pollconsole.demo import answers_wrong, ordinary, times_wrong
 from pollconsole.demo.agents import Agents, DemoCredential
 from pollconsole.demo.cases import OLD_TOKEN, ROTATED_AT_S, Case
 from pollconsole.demo.clock import FACTOR, DemoClock
 from pollconsole.demo.dialects import BATCH, DIALECTS, EXPORT, RENDER
 from pollconsole.demo.jobs import Jobs, Outage, Token
-from pollconsole.demo.memory import DemoChance, MemoryKeyring
+from pollconsole.demo.memory import DemoChance
 from pollconsole.demo.provider import Provider, digest
 from pollcore.facts import Instant, Secret
 
@@ -79,7 +80,7 @@ def start(*, seed: int = SEED, begin: Instant | None = None, factor: float = FAC
         stack.callback(provider.stop)
         provider.start()
         _furnish(home, provider)
-        keyring = MemoryKeyring()
+        keyring = bridge.memory_keyring()
         at_once = ordinary.at_once(seed)
         soon = ordinary.spaced(answers_wrong.CASES, FIRST_S, NEXT_S)
         stored = tuple(DemoCredential(name, _provider(name), Secret(value)) for name, value in tokens.items())

@@ -152,6 +152,6 @@ def test_jobs_come_while_it_runs(seen: Seen) -> None:
 @pytest.mark.rule("K1")
 def test_it_needs_no_keyring_and_leaves_no_home(seen: Seen) -> None:
     # the fixture fails any look for a real keyring, and the guard of the tests any address beyond loopback
-    assert seen.keyring == "pollconsole.demo.memory.MemoryKeyring"
+    assert seen.keyring == "pollcore.adapters.keyring_store.MemoryBackend"
     assert seen.modes == {seen.home.name: 0o700, "config.toml": 0o600, "demo-batch.toml": 0o600}
     assert not seen.home.exists()
