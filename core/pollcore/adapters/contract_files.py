@@ -6,7 +6,10 @@ contract means. A file in `providers/` of the same name wins, and the caller is 
 
 from __future__ import annotations
 
+import functools
+import re
 from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +23,8 @@ from pollcore.facts import ContractError, NotFound, Refused
 
 SHIPPED: Final = "contracts"
 MAX_FILES: Final = 1_000
+_NAMED: Final = re.compile(r'^name = "([a-z0-9-]{1,64})"$', re.MULTILINE)
+"""How a shipped contract says its name."""
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,9 +91,8 @@ class ContractFiles:
             path = self._own().get(name)
             if path is not None:
                 return read_text(path), path.name
-            shipped = _shipped()
-            if name in shipped:
-                return shipped[name], f"{name}.toml"
+            if name in _shipped():
+                return _shipped_text(name), f"{name}.toml"
         known = self.names()
         raise NotFound(f"no contract {name!r}{did_you_mean(name, known)}; `pollconsole provider list` shows all")
 
@@ -122,14 +126,20 @@ def read_text(path: Path) -> str:
         raise ContractError(f"{path.name}: not UTF-8 at byte {error.start}; save it as UTF-8") from None
 
 
-def _shipped() -> dict[str, str]:
-    if not _cache:
-        folder = resources.files("pollcore") / SHIPPED
-        for entry in folder.iterdir():
-            if entry.name.endswith(".toml"):
-                _cache[entry.name.removesuffix(".toml")] = entry.read_text("utf-8")
-    return _cache
+def is_shipped(text: str) -> bool:
+    """Whether a contract's text is one that ships with this program, whatever it is used under (G5)."""
+    named = _NAMED.search(text)
+    return named is not None and named[1] in _shipped() and _shipped_text(named[1]) == text
 
 
-_cache: Final[dict[str, str]] = {}
-"""Shipped texts never change while a process lives."""
+@functools.cache
+def _shipped() -> dict[str, Traversable]:
+    """The files by name, none of them read: a catalogue costs nothing until one of it is named."""
+    folder = resources.files("pollcore") / SHIPPED
+    return {entry.name.removesuffix(".toml"): entry for entry in folder.iterdir() if entry.name.endswith(".toml")}
+
+
+@functools.cache
+def _shipped_text(name: str) -> str:
+    """Shipped texts never change while a process lives."""
+    return _shipped()[name].read_text("utf-8")

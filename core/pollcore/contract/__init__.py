@@ -8,6 +8,7 @@ from pollcore.contract.instances import from_snapshot, instance
 from pollcore.contract.model import Contract
 from pollcore.contract.origins import normalise_origin
 from pollcore.contract.parse import parse
+from pollcore.contract.schema import json_schema
 
 __all__ = [
     "Contract",
@@ -16,6 +17,7 @@ __all__ = [
     "check",
     "from_snapshot",
     "instance",
+    "json_schema",
     "normalise_origin",
     "parse",
 ]

@@ -6,17 +6,21 @@ Job: TOML -> their plans and how their answers are read. Must not know: answers,
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from pollcore.contract.build_answers import named
 from pollcore.contract.build_origins import TOKEN
-from pollcore.contract.build_requests import FORBIDDEN, SEEN, Plans
+from pollcore.contract.build_requests import FORBIDDEN, SEEN, Plans, body_format
 from pollcore.contract.build_states import expression, statuses
-from pollcore.contract.parts import CancelPlan, RequestPlan, Submission, SubmissionAnswer
+from pollcore.contract.near import did_you_mean
+from pollcore.contract.parts import CancelPlan, Pages, RequestPlan, Submission, SubmissionAnswer
 from pollcore.contract.patterns import regex
 from pollcore.contract.tables import Table
+
+MAX_PAGES: Final = 1_000
+"""Pages of one result that a contract may allow."""
 
 
 def build_cancel(root: Table, plans: Plans, policy: Callable[[Table], Any]) -> tuple[CancelPlan | None, Any]:
@@ -34,21 +38,53 @@ def build_cancel(root: Table, plans: Plans, policy: Callable[[Table], Any]) -> t
         done_when=expression(table, "done_when"),
         refused_when=expression(table, "refused_when"),
         leads_to=table.text("leads_to"),
+        by_step=_by_step(table, plans),
     )
     table.text("source")
     table.finish()
     return plan, said
 
 
-def build_result(root: Table, plans: Plans) -> RequestPlan | None:
-    """Read `[result]`: the second request that a success permits (R32)."""
+def _by_step(table: Table, plans: Plans) -> dict[str, RequestPlan]:
+    """R21, R35: what cancels while the operation is in another step of the chain than the first."""
+    found: dict[str, RequestPlan] = {}
+    for inner in table.tables("by_step"):
+        step = inner.required_text("step", "the step of the chain in which this request cancels", max_length=40)
+        if step not in plans.steps:
+            inner.fail("step", f'"{step}" is no step{did_you_mean(step, plans.steps)}')
+        if step in found:
+            inner.fail("step", f'"{step}" has a cancel already; take one of the two out')
+        found[step] = plans.request(inner, "cancel", SEEN | {"status_url"})
+        inner.finish()
+    return found
+
+
+def build_result(root: Table, plans: Plans) -> tuple[RequestPlan | None, Pages | None]:
+    """Read `[result]`: the second request that a success permits, and its further pages (R32)."""
     table = root.table("result")
     if table is None:
-        return None
+        return None, None
     plan = plans.request(table, "result", SEEN | {"status_url", "result.*"}, ("GET", "POST"))
-    table.unsupported("pages", "results in pages (R32)")
+    inner = table.table("pages")
+    pages = None if inner is None else _pages(inner, plan)
     table.finish()
-    return plan
+    return plan, pages
+
+
+def _pages(table: Table, plan: RequestPlan) -> Pages:
+    following, token = expression(table, "next"), expression(table, "token")
+    parameter, field = table.text("parameter", max_length=100), table.text("field", max_length=100)
+    most = table.required_whole("most", least=2, most=MAX_PAGES)
+    table.finish()
+    if (following is None) == (token is None):
+        table.fail(None, "give next (the address of the next page) or token with parameter or field")
+    if token is not None and (parameter is None) == (field is None):
+        table.fail("token", "give parameter (of the query) or field (of the JSON body) that it goes into, one of them")
+    if token is None and (parameter or field):
+        table.fail("parameter" if parameter else "field", "belongs to token; an address given by next is used as it is")
+    if field is not None and (plan.body is None or not isinstance(plan.body.tree, dict)):
+        table.fail("field", "needs a JSON body of result that is a table")
+    return Pages(most=most, next=following, token=token, parameter=parameter, field=field)
 
 
 def build_submission(root: Table, plans: Plans) -> Submission | None:
@@ -61,14 +97,14 @@ def build_submission(root: Table, plans: Plans) -> Submission | None:
     if "url" in table:
         request = plans.request(table, "submission", frozenset({"key"}), ("POST", "PUT", "GET"))
     answer = table.table("answer")
-    submission = Submission(request=request, answer=None if answer is None else _answer(answer))
+    submission = Submission(request=request, answer=None if answer is None else _answer(answer, plans))
     if key is not None:
         submission = _idempotency(table, key, submission)
     table.finish()
     return submission
 
 
-def _answer(table: Table) -> SubmissionAnswer:
+def _answer(table: Table, plans: Plans) -> SubmissionAnswer:
     answer = SubmissionAnswer(
         statuses=statuses(table, "statuses") or frozenset({200, 201, 202}),
         job_id=expression(table, "job_id"),
@@ -77,6 +113,7 @@ def _answer(table: Table) -> SubmissionAnswer:
         status_url_is=table.choice("status_url_is", ("status", "result", "becomes_result"), "status"),
         params=named(table.table("params")),
         reads_state=table.flag("reads_state", True),
+        format=body_format(table, plans.format),
     )
     if answer.job_id is None and (answer.status_url is None or answer.job_id_pattern is None):
         table.fail("job_id", "missing; give its path, or status_url with job_id_pattern that takes the id out of it")

@@ -148,7 +148,10 @@ def build_identity(root: Table) -> Identity:
     if table is None:
         return Identity()
     identity = Identity(
-        job_id=expression(table, "job_id"), account=expression(table, "account"), attempt=expression(table, "attempt")
+        job_id=expression(table, "job_id"),
+        account=expression(table, "account"),
+        attempt=expression(table, "attempt"),
+        steps=frozenset(table.texts("steps")),
     )
     table.finish()
     return identity

@@ -23,10 +23,15 @@ from pollcore.facts import (
     Confirm,
     ExtendSize,
     Limits,
+    RateScope,
     Schedule,
 )
 
 MAX_HINTS: Final = 20
+MAX_SCOPES: Final = 8
+MAX_SCOPED: Final = 1_000_000
+"""Requests that one rate limit may allow."""
+SCOPES: Final = ("provider", "account", "credential", "route")
 MAX_MINUTES: Final = MAX_SPAN // MINUTE
 MODES: Final = ("standing", "per_session", "per_call")
 LONG_POLL_MARGIN: Final = 10 * SECOND
@@ -242,13 +247,31 @@ def build_cancel_policy(table: Table) -> Cancel | None:
     )
 
 
-def build_caps(root: Table) -> tuple[int | None, int | None]:
-    """Read `[caps]` (T8, R38): (concurrency, requests a minute) for this provider."""
+def build_caps(root: Table) -> tuple[int | None, int | None, tuple[RateScope, ...]]:
+    """Read `[caps]` (T8, R38): (concurrency, requests a minute, further limits by scope) for this provider."""
     table = root.table("caps")
     if table is None:
-        return None, None
+        return None, None, ()
     concurrency = table.whole("concurrency", least=1, most=1_000)
     per_minute = table.whole("per_minute", least=1, most=60_000)
-    table.unsupported("scopes", "separate limits by operation and scope (R38)")
+    scopes = tuple(_scope(inner) for inner in table.tables("scopes"))
+    if len(scopes) > MAX_SCOPES:
+        table.fail("scopes", f"more than {MAX_SCOPES} scopes")
     table.finish()
-    return concurrency, per_minute
+    return concurrency, per_minute, scopes
+
+
+def _scope(table: Table) -> RateScope:
+    if "scope" not in table:
+        table.raw("scope")
+        table.fail("scope", f"missing; one of {', '.join(SCOPES)}")
+    scope = table.choice("scope", SCOPES, "")
+    requests = table.required_whole("requests", least=1, most=MAX_SCOPED)
+    per = table.span("per", least=SECOND, most=DAY)
+    if per is None:
+        table.fail("per", 'missing; give a span like "1m" or "1h"')
+    step = table.text("step", max_length=40)
+    if step is not None and scope != "route":
+        table.fail("step", 'belongs to scope = "route"')
+    table.finish()
+    return RateScope(scope, requests, per, step)

@@ -9,22 +9,22 @@ import re
 from collections.abc import Callable
 from typing import Any, Final, NoReturn
 
+import msgspec
+
 from pollcore.contract.near import did_you_mean
 from pollcore.contract.origins import covers, is_loopback, normalise_origin, wildcard
 from pollcore.contract.parts import Param
 from pollcore.contract.patterns import regex
 from pollcore.contract.tables import Table
 from pollcore.contract.templates import UrlTemplate
-from pollcore.facts import Refused
+from pollcore.facts import SESSION_CALLS, SESSION_MINUTES, Refused
 
 MAX_PARAMS: Final = 50
+MAX_REVEALS: Final = 400
 ENTRY: Final = frozenset({"origin", "credential"})
 """Keys of an entry of `origins` that is a table."""
-KINDS: Final = ("none", "bearer", "basic", "header", "query")
-NOT_YET: Final = {
-    "sigv4": "signed requests (SigV4) come with the catalogue (K5)",
-    "token_exchange": "token exchange comes with the catalogue (K5)",
-}
+KINDS: Final = ("none", "bearer", "basic", "header", "query", "sigv4")
+"""How a credential is sent. Where a bearer token is bought (OAuth 2, a service account) belongs to the credential."""
 
 TOKEN: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 WORD: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
@@ -105,29 +105,55 @@ def checked_base_url(text: str, fail: Callable[[str], NoReturn]) -> str:
     return url
 
 
-def build_credential(root: Table) -> tuple[str, tuple[str, ...], bool, str]:
-    """Read `[credential]`: (kind, header or query names, optional, least mode) (R23, G6)."""
+class CredentialTerms(msgspec.Struct, frozen=True, kw_only=True):
+    """What `[credential]` says (R23, G6, G7)."""
+
+    kind: str
+    names: tuple[str, ...]
+    """Of headers, or of the query parameter."""
+    optional: bool
+    least_mode: str
+    reveals: str | None
+    session_minutes: int
+    session_calls: int
+
+
+def build_credential(root: Table) -> CredentialTerms:
+    """Read `[credential]`."""
     table = root.table("credential")
     if table is None:
-        root.fail("credential", 'missing; say kind = "bearer", "basic", "header", "query" or "none"')
+        root.fail("credential", 'missing; say kind = "bearer", "basic", "header", "query", "sigv4" or "none"')
     kind = table.required_text("kind", f"one of {', '.join(KINDS)}")
-    if kind in NOT_YET:
-        table.fail("kind", f"not supported yet: {NOT_YET[kind]}")
     table.choice("kind", KINDS, "")
     names = table.texts("names")
     optional, least = (
         table.flag("optional"),
         table.choice("least_mode", ("standing", "per_session", "per_call"), "standing"),
     )
+    reveals = table.text("reveals", max_length=MAX_REVEALS)
+    minutes = table.whole("session_minutes", least=1, most=SESSION_MINUTES)
+    calls = table.whole("session_calls", least=1, most=SESSION_CALLS)
     table.finish()
-    wanted = {"header": (1, 2), "query": (1, 1)}.get(kind, (0, 0))
+    wanted = {"header": (1, 2), "query": (1, 1), "sigv4": (2, 2)}.get(kind, (0, 0))
     if not wanted[0] <= len(names) <= wanted[1]:
-        many = "one or two header names" if kind == "header" else "one name" if kind == "query" else "no names"
+        many = {
+            "header": "one or two header names",
+            "query": "one name",
+            "sigv4": "the service and the name of the parameter that tells the region",
+        }.get(kind, "no names")
         table.fail("names", f'kind = "{kind}" takes {many}')
     for name in names:
         if not TOKEN.fullmatch(name):
             table.fail("names", f'"{name}" is no header or parameter name')
-    return kind, names, optional or kind == "none", least
+    return CredentialTerms(
+        kind=kind,
+        names=names,
+        optional=optional or kind == "none",
+        least_mode=least,
+        reveals=reveals,
+        session_minutes=SESSION_MINUTES if minutes is None else minutes,
+        session_calls=SESSION_CALLS if calls is None else calls,
+    )
 
 
 def build_params(root: Table) -> tuple[Param, ...]:

@@ -9,16 +9,30 @@ from typing import Any, Final
 
 import msgspec
 
+from pollcore.contract.bodies import BodyTemplate
 from pollcore.contract.build_answers import named
 from pollcore.contract.build_origins import TOKEN, WORD, Origins
 from pollcore.contract.build_states import expression
-from pollcore.contract.parts import Param, RequestPlan, Step
+from pollcore.contract.parts import JSON, BodyFormat, EachPlan, ItemPlan, Param, RequestPlan, Step
 from pollcore.contract.tables import Table
-from pollcore.contract.templates import BodyTemplate, TextTemplate, UrlTemplate
+from pollcore.contract.templates import TextTemplate, UrlTemplate
 from pollcore.facts import MINUTE, SECOND
 
 MAX_STEPS: Final = 8
 MAX_HEADERS: Final = 30
+MAX_CHILDREN: Final = 100
+"""Children of one step: each is a request of its own in every round."""
+OURS: Final = frozenset({"each", "children"})
+"""What the memory keeps of children; `remember` may not write there."""
+TOGETHER: Final = ("all", "any", "worst")
+ACCEPTED: Final = {
+    "json": "application/json",
+    "ndjson": "application/x-ndjson",
+    "xml": "application/xml",
+    "form": "application/x-www-form-urlencoded",
+    "text": "text/plain",
+}
+"""Format of an answer -> the `Accept` that asks for it (R24)."""
 METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 SEEN: Final = frozenset({"seen.*"})
 
@@ -44,6 +58,9 @@ class Plans:
         self.origins = origins
         self.common = frozenset({"job_id", "account"} | {f"params.{param.name}" for param in params})
         self.common |= {f"urls.{name}" for name in urls}
+        self.format = JSON
+        """Of an answer that does not say: JSON, and for other requests than the status as the status answers."""
+        self.steps: frozenset[str] = frozenset()
         if origins.base_url is not None or origins.required:
             self.common |= {"base_url"}
 
@@ -64,7 +81,8 @@ class Plans:
             table.fail("method", f'{method} carries no body; say method = "POST"')
         if body and form:
             table.fail("form", "give body or form, not both")
-        headers = self._headers(table, allowed, bool(body), bool(form))
+        form_of_answer = body_format(table, self.format)
+        headers = self._headers(table, allowed, ACCEPTED[form_of_answer.name], bool(body), bool(form))
         fixed = all(value.constant is not None for _, value in headers)
         return RequestPlan(
             key=key,
@@ -78,6 +96,7 @@ class Plans:
             credential=table.flag("credential", True),
             use_provider_url=provider_url,
             total_ms=table.span("total", least=SECOND, most=10 * MINUTE) or 30 * SECOND,
+            format=form_of_answer,
         )
 
     def _body(self, table: Table, allowed: frozenset[str]) -> BodyTemplate | None:
@@ -99,7 +118,7 @@ class Plans:
         return tuple(found)
 
     def _headers(
-        self, table: Table, allowed: frozenset[str], json: bool, form: bool
+        self, table: Table, allowed: frozenset[str], accept: str, json: bool, form: bool
     ) -> tuple[tuple[str, TextTemplate], ...]:
         given = self._pairs(table, "headers", allowed)
         if len(given) > MAX_HEADERS:
@@ -114,11 +133,20 @@ class Plans:
         names = {name.lower() for name, _ in given}
         if len(names) < len(given):
             table.fail("headers", "names a header twice (case does not count)")
-        defaults = [("Accept", "application/json")]
+        defaults = [("Accept", accept)]
         if json or form:
             defaults.append(("Content-Type", "application/json" if json else "application/x-www-form-urlencoded"))
         added = [(name, TextTemplate(text, allowed)) for name, text in defaults if name.lower() not in names]
         return (*given, *added)
+
+
+def body_format(table: Table, default: BodyFormat) -> BodyFormat:
+    """Read `format` and `lists` (R24)."""
+    name = table.choice("format", tuple(ACCEPTED), default.name)
+    lists = frozenset(table.texts("lists"))
+    if lists and name != "xml":
+        table.fail("lists", 'belongs to format = "xml": elements that are lists even when they come once')
+    return BodyFormat(name=name, lists=lists) if "format" in table or lists else default
 
 
 def _as_text(value: Any) -> str:
@@ -136,33 +164,90 @@ def build_steps(root: Table, plans: Plans) -> tuple[tuple[Step, ...], str | None
     table = root.table("status")
     if table is None:
         root.fail("status", 'missing; say how to ask: url = "https://host/jobs/{job_id}"')
-    observation = table.choice("observation", ("read_only",), "read_only") if "observation" in table else None
+    observation = table.choice("observation", ("read_only", "action"), "read_only") if "observation" in table else None
     table.raw("observation")
     evidence = table.text("evidence")
-    if observation and not evidence:
+    if observation == "read_only" and not evidence:
         table.fail("evidence", "missing; say where it is documented that asking changes nothing, and the date")
-    table.unsupported("format", "answers that are not one JSON document (R24)")
-    table.unsupported("batch", "many jobs in one status call (R39)")
+    table.unsupported(
+        "batch",
+        "one request for many operations (R39); every operation asks for itself: name its job alone in the request and "
+        "read its own entry with [status.item]",
+    )
     steps = [_step(table, "status", plans, SEEN | {"status_url"})]
     for inner in root.tables("steps"):
         name = inner.required_text("name", "a name", max_length=40)
         if not WORD.fullmatch(name) or any(name == step.name for step in steps):
             inner.fail("name", f'"{name}" is taken or no word')
-        inner.unsupported("each", "fan-out over several resources (R21)")
-        steps.append(_step(inner, name, plans, SEEN | {"status_url"}))
+        each = _each(inner)
+        step = _step(inner, name, plans, SEEN | {"status_url"} | ({"each"} if each is not None else set()))
+        steps.append(msgspec.structs.replace(step, each=each))
     if len(steps) > MAX_STEPS:
         root.fail("steps", f"more than {MAX_STEPS - 1} steps")
+    _check_targets(root, steps)
+    steps = [_with_lister(root, step, steps) for step in steps]
+    plans.steps = frozenset(step.name for step in steps)
+    return tuple(steps), observation, evidence
+
+
+def _check_targets(root: Table, steps: list[Step]) -> None:
     names = {step.name for step in steps}
     for step in steps:
+        if step.each is not None and step.then:
+            root.fail("steps", f"{step.name} is asked for each child, so it cannot lead on with then")
         for _, target, _ in step.then:
             if target not in names or target == step.name:
                 root.fail("steps", f'"{target}", named by the step {step.name}, is no other step')
-    return tuple(steps), observation, evidence
+
+
+def _with_lister(root: Table, step: Step, steps: list[Step]) -> Step:
+    """Which step lists the children of *step*: exactly one may."""
+    if step.each is None:
+        return step
+    listers = [other.name for other in steps if any(target == step.name for _, target, _ in other.then)]
+    if len(listers) != 1:
+        root.fail("steps", f"{step.name} needs exactly one step whose then leads to it, not {len(listers)}")
+    return msgspec.structs.replace(step, each=msgspec.structs.replace(step.each, lister=listers[0]))
+
+
+def _each(table: Table) -> EachPlan | None:
+    """Read `each` of a step (R21): asked once for each child."""
+    inner = table.table("each")
+    if inner is None:
+        return None
+    children = expression(inner, "children")
+    if children is None:
+        inner.fail("children", 'missing; list the ids in the answer before, as "body.items[].id"')
+    plan = EachPlan(
+        children=children,
+        most=inner.required_whole("most", least=1, most=MAX_CHILDREN),
+        together=inner.choice("together", TOGETHER, "worst"),
+    )
+    inner.finish()
+    return plan
+
+
+def _item(table: Table) -> ItemPlan | None:
+    """Read `item` of a step (R39): this job's entry in an answer about several."""
+    inner = table.table("item")
+    if inner is None:
+        return None
+    entries = expression(inner, "entries")
+    if entries is None:
+        inner.fail("entries", 'missing; give the list, as "body.jobs"')
+    job_id = expression(inner, "job_id")
+    if job_id is not None and not job_id.roots <= {"item"}:
+        inner.fail("job_id", 'is read in each entry: write it over item, as "item.id"')
+    inner.finish()
+    return ItemPlan(entries=entries, job_id=job_id)
 
 
 def _step(table: Table, name: str, plans: Plans, more: frozenset[str]) -> Step:
     request = plans.request(table, name, more, ("GET", "HEAD", "POST"))
     remember = named(table.table("remember"))
+    for kept, _ in remember:
+        if kept in OURS:
+            table.fail("remember", f"{kept} is a name of our own in seen; call it otherwise")
     then = []
     for inner in table.tables("then"):
         when = expression(inner, "when")
@@ -178,6 +263,7 @@ def _step(table: Table, name: str, plans: Plans, more: frozenset[str]) -> Step:
         next_url=expression(table, "next_url"),
         then=tuple(then),
         location=table.choice("location", ("check", "ignore", "next"), "check"),
+        item=_item(table),
     )
     table.finish()
     return step

@@ -214,7 +214,7 @@ def _rule(table: Table, number: int) -> Rule:
         table.fail("state_from", "give state or state_from, not both")
     if meaning is None and state is None and state_from is None:
         table.fail(None, "says nothing: give category, or a state for the table")
-    body_reads = [part for part in (when, state_from, explanation_from) if part is not None and "body" in part.roots]
+    read = [root for part in (when, state_from, explanation_from) if part is not None for root in part.roots]
     return Rule(
         label=label,
         statuses=codes,
@@ -224,7 +224,8 @@ def _rule(table: Table, number: int) -> Rule:
         state_from=state_from,
         meaning=meaning,
         explanation_from=explanation_from,
-        needs_body=bool(body_reads),
+        needs_body="body" in read or "item" in read,
+        needs_item="item" in read,
     )
 
 

@@ -157,6 +157,11 @@ def _limits(contract: Contract) -> list[tuple[str, str]]:
             found.append(("limits.default", f"{field} is not given: every submission has to name it"))
         if getattr(policy.ceiling, field) is None:
             found.append(("limits.max", f"{field} is not given: only [ceilings] of config.toml bounds it"))
+    for step in contract.steps:
+        most = limits.max_status_requests
+        if step.each is not None and most is not None and step.each.most >= most:
+            cost = f"{step.each.most + 1} requests (each.most and the list)"
+            found.append(("limits.default", f"one round of {step.name} may cost {cost}, all are {most}"))
     if not policy.extend:
         found.append(("limits.extend", "lists no size: a wait that stops at a limit can never be extended"))
     if limits.deadline is not None and limits.max_status_requests is not None:

@@ -1,4 +1,4 @@
-"""JMESPath over `{http, body, submitted, seen, steps, step}`, compiled once.
+"""JMESPath over `{http, body, item, submitted, seen, steps, step}`, compiled once.
 
 Job: a text -> something that reads a value out of a scope; plain dotted paths skip the interpreter.
 Must not know: what the value decides. Evaluation may raise (JMESPath does on ordinary answers): the caller turns that
@@ -13,21 +13,21 @@ from typing import Any, Final
 
 import jmespath
 from jmespath.exceptions import JMESPathError
-from jmespath.functions import Functions
-from jmespath.visitor import TreeInterpreter
+from jmespath.visitor import Options, TreeInterpreter
 
+from pollcore.contract.functions import FUNCTIONS, ContractFunctions, compiled
 from pollcore.contract.near import did_you_mean
 
-ROOTS: Final = frozenset({"http", "body", "submitted", "seen", "steps", "step"})
+ROOTS: Final = frozenset({"http", "body", "item", "submitted", "seen", "steps", "step"})
 MAX_EXPRESSION: Final = 1_000
 MAX_NODES: Final = 160
 MAX_NESTING: Final = 40
 MAX_WIDTH: Final = 256
 """Product of the sizes of all multi-select lists: bounds how far one expression can multiply its input."""
 
-_interpreter: Final[Any] = TreeInterpreter()
-_FUNCTIONS: Final[dict[str, Any]] = Functions.FUNCTION_TABLE
-"""Name -> `signature`, one entry for each argument."""
+_interpreter: Final[Any] = TreeInterpreter(Options(custom_functions=ContractFunctions()))
+
+_WALKS: Final = frozenset({"subexpression", "index_expression", "projection", "filter_projection", "value_projection"})
 
 Keys = tuple[str | int, ...]
 
@@ -125,17 +125,28 @@ def _check_calls(ast: dict[str, Any]) -> None:
     while level:
         node = level.pop()
         level += [child for child in node["children"] if isinstance(child, dict)]
+        if node["type"] in _WALKS and node["children"][0]["type"] == "not_expression":
+            raise ValueError('"!" takes only the one word after it, so this is always null: write !(body.error)')
         if node["type"] != "function_expression":
             continue
         name, given = node["value"], len(node["children"])
-        known = _FUNCTIONS.get(name)
+        known = FUNCTIONS.get(name)
         if known is None:
-            raise ValueError(f'"{name}" is no JMESPath function{did_you_mean(name, _FUNCTIONS)}')
+            raise ValueError(f'"{name}" is no JMESPath function{did_you_mean(name, FUNCTIONS)}')
         wanted = known["signature"]
         more = bool(wanted) and bool(wanted[-1].get("variadic"))
         if given < len(wanted) or (given > len(wanted) and not more):
             least = "at least " if more else ""
             raise ValueError(f"{name}() takes {least}{len(wanted)} arguments, not {given}")
+        if name == "match":
+            _check_pattern(node["children"][1])
+
+
+def _check_pattern(node: dict[str, Any]) -> None:
+    """A pattern is the contract's own text, never an answer's: checked once, here."""
+    if node["type"] != "literal" or not isinstance(node["value"], str):
+        raise ValueError("match() takes its pattern as a text of the contract: match(body.note, 'done [0-9]+')")
+    compiled(node["value"])
 
 
 def _plain_keys(node: dict[str, Any]) -> Keys | None:

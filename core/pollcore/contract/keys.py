@@ -1,8 +1,8 @@
-"""Which keys each table of a contract may hold.
+"""Which keys each table of a contract may hold, and of which kind.
 
 Job: table path -> its keys, so that a misspelt key is told before anything else that is wrong with its table (a typo in
-`value` must not read as a missing value). Must not know: what a key means, values. Tables whose keys the author names
-himself (`params`, `headers`, `fields` ...) are not listed. Source: docs/contracts.md.
+`value` must not read as a missing value), and what editors are told of them (`schema.py`). Must not know: what a key
+means. Tables whose keys the author names himself (`headers`, `fields` ...) are not listed. Source: docs/contracts.md.
 """
 
 from __future__ import annotations
@@ -14,57 +14,85 @@ from pollcore.contract.lines import Path
 ANY: Final = "*"
 """Stands in a path for a number of an array of tables, or for a name that the author chose."""
 
-_REQUEST: Final = "method url query headers body form credential provider_url total"
-_STEP: Final = f"{_REQUEST} location next_url remember then"
-_LIMITS: Final = "deadline max_status_requests max_transport_failures max_rate_limited"
+_REQUEST: Final = (
+    "method:GET|HEAD|POST|PUT|PATCH|DELETE url query:pairs headers:pairs body:any form:pairs credential:flag "
+    "provider_url:never|prefer|require total:span format:json|ndjson|xml|form|text lists:texts"
+)
+_STEP: Final = f"{_REQUEST} location:check|ignore|next next_url:expr remember:exprs_by_name then:tables item:table"
+_LIMITS: Final = "deadline:span max_status_requests:whole max_transport_failures:whole max_rate_limited:whole"
+_UNIT: Final = "unit:milliseconds|seconds|minutes|unix_seconds|unix_milliseconds|iso|http_date"
+_QUALIFIER: Final = "partial|empty|did_not_run"
+_ENDS: Final = "waiting|cancelling|succeeded|failed|cancelled|expired|needs_human"
+_CATEGORIES: Final = (
+    f"{_ENDS}|unknown|not_found|transport_failure|rate_limited|quota_exhausted|denied|integration_failure"
+)
 
 _WRITTEN: Final[dict[tuple[str, ...], str]] = {
-    (): "schema name title notes sources tested_live account base_url requires_base_url origins urls console_url "
-    "credential params status steps state states rules success error needs_human identity progress request_id redirect "
-    "not_found forbidden settle schedule hints expiry long_poll caps limits cancel result submission",
+    (): "schema:schema name title notes sources:texts tested_live account base_url requires_base_url:flag "
+    "origins:origins urls:tables_by_name console_url credential:table params:tables_by_name status:table steps:tables "
+    "state:table states:table rules:tables success:table error:table needs_human:table identity:table progress:table "
+    "request_id:table redirect:table not_found:table forbidden:table settle:table schedule:table hints:tables "
+    "expiry:tables long_poll:table caps:table limits:table cancel:table result:table submission:table",
     ("urls", ANY): "about default",
-    ("credential",): "kind names optional least_mode",
-    ("params", ANY): "required default pattern about",
-    ("status",): f"{_STEP} observation evidence format batch",
-    ("steps", ANY): f"{_STEP} name each",
-    ("status", "then", ANY): "when step at_once",
-    ("steps", ANY, "then", ANY): "when step at_once",
-    ("state",): "value fold_case statuses format empty_body unreadable_2xx unknown_limit",
-    ("states",): "waiting cancelling succeeded failed cancelled expired needs_human",
-    ("states", ANY, ANY): "value pattern absent explanation qualifier limit",
-    ("rules", ANY): "name when status step state state_from category detail explanation explanation_from qualifier "
-    "limit seen",
-    ("success",): "permits requires forbids fields qualifiers",
-    ("success", "requires", ANY): "path name type format pattern hosts",
-    ("success", "qualifiers", ANY): "name when",
-    ("error",): "code message retryable",
-    ("needs_human",): "explanation",
-    ("identity",): "job_id account attempt",
-    ("progress",): "value total",
-    ("request_id",): "header path",
-    ("redirect",): "statuses field state hosts",
-    ("not_found",): "statuses grace_seconds once_seen confirms_cancel",
-    ("forbidden",): "grace_seconds max_requests",
-    ("settle",): "delay",
-    ("schedule",): "base_delay max_delay min_delay first_delay expected_duration rate_limit_factor "
-    "rate_limit_max_delay max_hint max_interval guidance_spread",
-    ("hints", ANY): "name path unit when cap",
-    ("expiry", ANY): "path unit of anchor",
-    ("long_poll",): "parameter wait max unit timeout_statuses",
-    ("caps",): "concurrency per_minute scopes",
-    ("limits",): "deadline_basis retention retention_note extend max_extensions hold max_holds default max",
+    ("credential",): "kind:none|bearer|basic|header|query|sigv4 names:texts optional:flag "
+    "least_mode:standing|per_session|per_call reveals session_minutes:whole session_calls:whole",
+    ("params", ANY): "required:flag default:scalar pattern about",
+    ("status",): f"{_STEP} observation:read_only|action evidence batch:refused",
+    ("steps", ANY): f"{_STEP} name each:table",
+    ("status", "item"): "entries:expr job_id:expr",
+    ("steps", ANY, "item"): "entries:expr job_id:expr",
+    ("steps", ANY, "each"): "children:expr most:whole together:all|any|worst",
+    ("status", "then", ANY): "when:expr step at_once:flag",
+    ("steps", ANY, "then", ANY): "when:expr step at_once:flag",
+    ("state",): "value:expr fold_case:flag statuses:statuses format:json|any|none empty_body:unreadable|absent "
+    "unreadable_2xx:integration_failure|transport_failure unknown_limit:whole",
+    ("states",): " ".join(f"{name}:states" for name in _ENDS.split("|")),
+    ("states", ANY, ANY): f"value:any pattern absent:flag explanation qualifier:{_QUALIFIER} limit:whole",
+    ("rules", ANY): f"name when:expr status:statuses step state state_from:expr category:{_CATEGORIES} detail "
+    f"explanation explanation_from:expr qualifier:{_QUALIFIER} limit:whole seen:flag",
+    ("success",): "permits requires:tables forbids:exprs fields:exprs_by_name qualifiers:tables",
+    ("success", "requires", ANY): "path:expr name type:string|integer|number|boolean|array|object "
+    "format:url|uuid|date-time|integer-text pattern hosts:texts",
+    ("success", "qualifiers", ANY): f"name:{_QUALIFIER} when:expr",
+    ("error",): "code:expr message:expr retryable:expr",
+    ("needs_human",): "explanation:expr",
+    ("identity",): "job_id:expr account:expr attempt:expr steps:texts",
+    ("progress",): "value:expr total:expr",
+    ("request_id",): "header path:expr",
+    ("redirect",): "statuses:statuses field state hosts:texts",
+    ("not_found",): "statuses:statuses grace_seconds:span once_seen:integration_failure|expired confirms_cancel:flag",
+    ("forbidden",): "grace_seconds:span max_requests:whole",
+    ("settle",): "delay:span",
+    ("schedule",): "base_delay:span max_delay:span min_delay:span first_delay:span expected_duration:span "
+    "rate_limit_factor:number rate_limit_max_delay:span max_hint:span max_interval:span guidance_spread:number",
+    ("hints", ANY): f"name path:expr {_UNIT} when:expr cap:span",
+    ("expiry", ANY): f"path:expr {_UNIT} of:job|result anchor:expr",
+    ("long_poll",): "parameter wait:span max:span unit:seconds|milliseconds|span timeout_statuses:statuses",
+    ("caps",): "concurrency:whole per_minute:whole scopes:tables",
+    ("caps", "scopes", ANY): "scope:provider|account|credential|route requests:whole per:span step",
+    ("limits",): "deadline_basis retention:span retention_note extend:tables max_extensions:whole hold:span "
+    "max_holds:whole default:table max:table",
     ("limits", "default"): _LIMITS,
     ("limits", "max"): _LIMITS,
-    ("limits", "extend", ANY): "minutes checks transport_failures rate_limited",
-    ("cancel",): f"{_REQUEST} consequences confirm allowed_states irreversible best_effort leads_to source done_when "
-    "refused_when done_statuses refused_statuses",
-    ("cancel", "confirm"): "minutes checks",
-    ("result",): f"{_REQUEST} pages",
-    ("submission",): f"{_REQUEST} idempotency answer",
-    ("submission", "answer"): "statuses job_id job_id_pattern status_url status_url_is params reads_state",
-    ("submission", "idempotency"): "header query max_length lifetime on_repeat",
+    ("limits", "extend", ANY): "minutes:whole checks:whole transport_failures:whole rate_limited:whole",
+    ("cancel",): f"{_REQUEST} consequences confirm:table allowed_states:texts irreversible:flag best_effort:flag "
+    "leads_to source done_when:expr refused_when:expr done_statuses:statuses refused_statuses:statuses by_step:tables",
+    ("cancel", "by_step", ANY): f"{_REQUEST} step",
+    ("cancel", "confirm"): "minutes:whole checks:whole",
+    ("result",): f"{_REQUEST} pages:table",
+    ("result", "pages"): "next:expr token:expr parameter field most:whole",
+    ("submission",): f"{_REQUEST} idempotency:table answer:table",
+    ("submission", "answer"): "statuses:statuses job_id:expr job_id_pattern status_url:expr "
+    "status_url_is:status|result|becomes_result params:exprs_by_name reads_state:flag "
+    "format:json|ndjson|xml|form|text lists:texts",
+    ("submission", "idempotency"): "header query max_length:whole lifetime:span on_repeat:same_job|conflict",
 }
-KEYS: Final[dict[tuple[str, ...], frozenset[str]]] = {path: frozenset(text.split()) for path, text in _WRITTEN.items()}
+"""Path -> keys, each with its kind after a colon (without: a text). Kinds with `|` list the words that are allowed."""
+KINDS: Final[dict[tuple[str, ...], dict[str, str]]] = {
+    path: {key: kind or "text" for key, _, kind in (word.partition(":") for word in text.split())}
+    for path, text in _WRITTEN.items()
+}
+KEYS: Final[dict[tuple[str, ...], frozenset[str]]] = {path: frozenset(kinds) for path, kinds in KINDS.items()}
 
 _NAMED: Final = frozenset({"urls", "params", "states"})
 """Tables of tables whose entries are all of one kind, whatever they are called."""

@@ -5,7 +5,7 @@ Job: its fields. Must not know: how they are read from a file, how answers are j
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -17,6 +17,7 @@ from pollcore.contract.parts import (
     Hint,
     Identity,
     NotFoundRules,
+    Pages,
     Param,
     Progress,
     Redirect,
@@ -28,7 +29,10 @@ from pollcore.contract.parts import (
     Success,
 )
 from pollcore.contract.templates import UrlTemplate
-from pollcore.facts import Policy, Snapshot
+from pollcore.facts import Policy, RateScope, Snapshot
+
+NOT_TRIED: Final = frozenset({"", "no", "none", "never"})
+"""Texts of `tested_live` that name no live version."""
 
 
 class Contract(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -62,6 +66,8 @@ class Contract(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     credential_kind: str
     credential_names: tuple[str, ...]
     credential_optional: bool
+    reveals: str | None = None
+    """G7: what an answer can reveal, in the author's words."""
     params: tuple[Param, ...]
 
     sources: tuple[str, ...]
@@ -72,6 +78,7 @@ class Contract(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     retention_note: str | None
     concurrency: int | None
     per_minute: int | None
+    scopes: tuple[RateScope, ...]
 
     steps: tuple[Step, ...]
     """The first is the status request."""
@@ -99,9 +106,20 @@ class Contract(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     long_poll_timeouts: frozenset[int]
     cancel: CancelPlan | None
     result: RequestPlan | None
+    pages: Pages | None
     submission: Submission | None
     final_states: tuple[str, ...]
     """Every listed final state as displayed (S7: what an operation may expect)."""
+
+    @property
+    def tried(self) -> bool:
+        """Somebody ran it against a live version of the provider: `tested_live` says which; `no`, `never`: nobody."""
+        return self.tested_live is not None and self.tested_live.strip().lower() not in NOT_TRIED
+
+    @property
+    def asks_first_use(self) -> bool:
+        """X7: an operator says once for this digest what its status requests are; False: the contract says it."""
+        return self.observation is None or (self.observation == "read_only" and not self.tried)
 
     @property
     def snapshot(self) -> Snapshot:

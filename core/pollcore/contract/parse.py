@@ -7,7 +7,6 @@ Raises ContractError `acme.toml:12: states.waiting: "Running" is also in states.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any, Final
 
@@ -19,11 +18,11 @@ from pollcore.contract.build_origins import Origins, build_credential, build_par
 from pollcore.contract.build_requests import Plans, build_steps
 from pollcore.contract.digest import digest_of
 from pollcore.contract.document import Document, dotted
-from pollcore.contract.expressions import Expression, Keys
 from pollcore.contract.model import Contract
 from pollcore.contract.parts import Rule, StateTable, Step
 from pollcore.contract.tables import Table
 from pollcore.contract.templates import TextTemplate, UrlTemplate
+from pollcore.contract.whole import check_whole, finished
 from pollcore.facts import Policy
 
 SCHEMA: Final = 1
@@ -66,15 +65,14 @@ def parse(text: str, filename: str) -> Contract:
     )
     root.text("notes", max_length=10_000)
     root.finish()
-    _check_steps(root, contract)
-    _check_key_header(root, contract)
+    check_whole(root, contract)
     return finished(contract)
 
 
 def _sending_and_limits(root: Table) -> dict[str, Any]:
     """What goes out, where to, how often: the fields of Contract that requests and decisions read."""
     origins = Origins(root)
-    kind, names, optional, least_mode = build_credential(root)
+    terms = build_credential(root)
     params = build_params(root)
     urls = _urls(root)
     plans = Plans(origins, params, tuple(urls))
@@ -82,12 +80,13 @@ def _sending_and_limits(root: Table) -> dict[str, Any]:
     poll_name, poll_text, held, timeouts = build_limits.build_long_poll(root)
     if poll_name is not None:
         steps = (_long_poll(steps[0], poll_name, poll_text, held), *steps[1:])
+    plans.format = steps[0].request.format
     cancel, cancel_policy = build_cancel(root, plans, build_limits.build_cancel_policy)
-    result = build_result(root, plans)
+    result, pages = build_result(root, plans)
     submission = build_submission(root, plans)
     console_url = root.made("console_url", lambda text: UrlTemplate(text, plans.common))
     limits = build_limits.LimitParts(root)
-    concurrency, per_minute = build_limits.build_caps(root)
+    concurrency, per_minute, scopes = build_limits.build_caps(root)
     policy = Policy(
         schedule=build_limits.build_schedule(root, build_limits.build_settle(root)),
         default=limits.default,
@@ -100,7 +99,9 @@ def _sending_and_limits(root: Table) -> dict[str, Any]:
         cancel=cancel_policy,
         can_resubmit=submission is not None and submission.has_key and submission.request is not None,
         observation_read_only=observation == "read_only",
-        least_mode=least_mode,
+        least_mode=terms.least_mode,
+        session_minutes=terms.session_minutes,
+        session_calls=terms.session_calls,
     )
     return {
         "policy": policy,
@@ -113,9 +114,10 @@ def _sending_and_limits(root: Table) -> dict[str, Any]:
         "urls": {key: value for key, value in urls.items() if value is not None},
         "url_names": tuple(urls),
         "console_url": console_url,
-        "credential_kind": kind,
-        "credential_names": names,
-        "credential_optional": optional,
+        "credential_kind": terms.kind,
+        "credential_names": terms.names,
+        "credential_optional": terms.optional,
+        "reveals": terms.reveals,
         "params": params,
         "observation": observation,
         "evidence": evidence,
@@ -123,10 +125,12 @@ def _sending_and_limits(root: Table) -> dict[str, Any]:
         "retention_note": limits.retention_note,
         "concurrency": concurrency,
         "per_minute": per_minute,
+        "scopes": scopes,
         "steps": steps,
         "long_poll_timeouts": timeouts,
         "cancel": cancel,
         "result": result,
+        "pages": pages,
         "submission": submission,
     }
 
@@ -163,42 +167,6 @@ def _reading(root: Table) -> dict[str, Any]:
     }
 
 
-def finished(contract: Contract) -> Contract:
-    """The contract with what can be known of its expressions: roots, body paths, headers."""
-    read = list(_expressions(contract))
-    header = frozenset({contract.request_id_header} if contract.request_id_header else ())
-    return replace(
-        contract,
-        needs=frozenset(str(root) for part in read for root in part.roots),
-        prefixes=_prefixes(read),
-        kept_headers=_headers(read) | header,
-    )
-
-
-def _expressions(contract: Contract) -> Iterator[Expression]:
-    """Every expression that reading a status answer may evaluate."""
-    success, identity, error, progress = contract.success, contract.identity, contract.error, contract.progress
-    found: list[Expression | None] = [contract.table.value, contract.human_explanation, contract.request_id_path]
-    for rule in contract.rules:
-        found += [rule.when, rule.state_from, rule.explanation_from]
-    for step in contract.steps:
-        found += [step.next_url, *(part for _, part in step.remember), *(part for part, _, _ in step.then)]
-    found += [*(field.path for field in success.requires), *success.forbids, *(part for _, part in success.fields)]
-    found += [one.when for one in success.qualifiers]
-    found += [identity.job_id, identity.account, identity.attempt, error.message, error.code, error.retryable]
-    found += [progress.value, progress.total] if progress is not None else []
-    for hint in contract.hints:
-        found += [hint.path, hint.when]
-    for expiry in contract.expiries:
-        found += [expiry.path, expiry.anchor]
-    if contract.submission is not None and contract.submission.answer is not None:
-        answer = contract.submission.answer
-        found += [answer.job_id, answer.status_url, *(part for _, part in answer.params)]
-    if contract.cancel is not None:
-        found += [contract.cancel.done_when, contract.cancel.refused_when]
-    return (part for part in found if part is not None)
-
-
 def _schema(root: Table) -> None:
     schema = root.raw("schema")
     if schema != SCHEMA or isinstance(schema, bool):
@@ -233,32 +201,6 @@ def _long_poll(step: Step, name: str, text: str, held: int) -> Step:
     query = (*plan.query, (name, TextTemplate(text, frozenset())))
     total = max(plan.total_ms, held + build_limits.LONG_POLL_MARGIN)
     return replace(step, request=replace(plan, query=query, total_ms=total))
-
-
-def _check_steps(root: Table, contract: Contract) -> None:
-    names = {step.name for step in contract.steps}
-    for n, rule in enumerate(contract.rules):
-        if rule.step is not None and rule.step not in names:
-            root.document.fail(("rules", n, "step"), f'"{rule.step}" is no step (known: {", ".join(sorted(names))})')
-
-
-def _check_key_header(root: Table, contract: Contract) -> None:
-    """The idempotency key never takes the credential's place."""
-    header = contract.submission.key_header if contract.submission is not None else None
-    if header is None or contract.credential_kind != "header":
-        return
-    if header.lower() in {name.lower() for name in contract.credential_names}:
-        root.document.fail(("submission", "idempotency", "header"), f'"{header}" carries the credential')
-
-
-def _prefixes(expressions: Iterable[Expression]) -> tuple[Keys, ...]:
-    found = {prefix for part in expressions for prefix in part.prefixes if prefix[0] == "body"}
-    return tuple(sorted(found, key=str))
-
-
-def _headers(expressions: Iterable[Expression]) -> frozenset[str]:
-    paths = [path for part in expressions for path in part.prefixes]
-    return frozenset(str(path[2]) for path in paths if path[:2] == ("http", "headers") and len(path) > 2)
 
 
 def _final_states(table: StateTable, rules: tuple[Rule, ...]) -> tuple[str, ...]:

@@ -6,12 +6,14 @@ Job: the shapes. Must not know: how they are read from a file, how answers are j
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Final
 
 import msgspec
 
+from pollcore.contract.bodies import BodyTemplate
 from pollcore.contract.expressions import Expression
 from pollcore.contract.patterns import Pattern
-from pollcore.contract.templates import BodyTemplate, TextTemplate, UrlTemplate
+from pollcore.contract.templates import TextTemplate, UrlTemplate
 from pollcore.facts import StopDetail, Verdict
 
 
@@ -102,6 +104,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     meaning: Meaning | None = None
     explanation_from: Expression | None = None
     needs_body: bool = False
+    needs_item: bool = False
 
 
 class Required(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -141,6 +144,8 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     job_id: Expression | None = None
     account: Expression | None = None
     attempt: Expression | None = None
+    steps: frozenset[str] = frozenset()
+    """Whose answers repeat them; empty: every step's, but for children."""
 
 
 class ErrorFields(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -163,6 +168,39 @@ class Redirect(msgspec.Struct, frozen=True, kw_only=True):
     hosts: tuple[str, ...] = ()
 
 
+class BodyFormat(msgspec.Struct, frozen=True, kw_only=True):
+    """R24: how the body of an answer is written. *lists*: XML elements that are lists even when they come once."""
+
+    name: str = "json"
+    lists: frozenset[str] = frozenset()
+
+
+JSON: Final = BodyFormat()
+
+
+class ItemPlan(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """R39: where this job's own entry lies in an answer about several jobs.
+
+    *entries*: a list, or a table by job id. *job_id*: over `item`; None: the table's keys are the ids.
+    """
+
+    entries: Expression
+    job_id: Expression | None = None
+
+
+class EachPlan(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """R21: a step that is asked once for each child that the step before it lists.
+
+    *children*: over that step's answer, their ids or addresses. *together*: `all`, `any`, `worst`. *lister*: the step
+    that lists them, where every round begins.
+    """
+
+    children: Expression
+    most: int
+    together: str = "worst"
+    lister: str = "status"
+
+
 class RequestPlan(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """One request to render. *use_provider_url*: never, prefer or require the status URL that was handed over."""
 
@@ -178,6 +216,7 @@ class RequestPlan(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     credential: bool = True
     use_provider_url: str = "never"
     total_ms: int = 30_000
+    format: BodyFormat = JSON
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -189,6 +228,19 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     next_url: Expression | None = None
     then: tuple[tuple[Expression, str, bool], ...] = ()
     location: str = "check"
+    item: ItemPlan | None = None
+    each: EachPlan | None = None
+
+
+class Pages(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """R32: where a page of the result says that there is another. *next*: its address; or *token*: what goes into the
+    query *parameter*, or the top-level *field* of the JSON body, of the next request."""
+
+    most: int
+    next: Expression | None = None
+    token: Expression | None = None
+    parameter: str | None = None
+    field: str | None = None
 
 
 class CancelPlan(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -200,6 +252,8 @@ class CancelPlan(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     done_when: Expression | None = None
     refused_when: Expression | None = None
     leads_to: str | None = None
+    by_step: dict[str, RequestPlan] = {}
+    """Step of the chain -> the request that cancels in it."""
 
 
 class SubmissionAnswer(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -212,6 +266,7 @@ class SubmissionAnswer(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     status_url_is: str = "status"
     params: tuple[tuple[str, Expression], ...] = ()
     reads_state: bool = True
+    format: BodyFormat = JSON
 
 
 class Submission(msgspec.Struct, frozen=True, kw_only=True, eq=False):

@@ -16,13 +16,18 @@ from pollcore.contract.model import Contract
 from pollcore.contract.near import did_you_mean
 from pollcore.contract.origins import covers, normalise_origin
 from pollcore.contract.parts import RequestPlan
-from pollcore.contract.templates import Fill, header_value
+from pollcore.contract.templates import Fill, header_value, rendered
 from pollcore.facts import Operation, Refused, Request, Slot, Submitted
 
 _NONE: Final[dict[str, Any]] = {}
+EACH: Final = "each"
+"""Where the memory keeps which child is asked next (R21)."""
+CHILDREN: Final = "children"
+"""Where the memory keeps what is known of each child."""
 
 __all__ = [
     "cancel_request",
+    "check_answered_params",
     "check_params",
     "console_url",
     "fingerprint",
@@ -51,7 +56,8 @@ def cancel_request(contract: Contract, operation: Operation, credential: str | N
     """The documented cancel (E5). Raises Refused; `not_documented` where the contract has none."""
     if contract.cancel is None:
         raise Refused(f"{contract.name}: the contract documents no cancel", code="not_documented")
-    return _render(contract, contract.cancel.request, operation, credential)
+    plan = contract.cancel.by_step.get(operation.memory.step or "", contract.cancel.request)
+    return _render(contract, plan, operation, credential)
 
 
 def result_request(contract: Contract, operation: Operation, credential: str | None = None) -> Request:
@@ -113,8 +119,11 @@ def _without_key(plan: RequestPlan) -> RequestPlan:
     return msgspec.structs.replace(plan, query=kept(plan.query), form=kept(plan.form))
 
 
-def check_params(contract: Contract, params: dict[str, Any]) -> dict[str, Any]:
+def check_params(contract: Contract, params: dict[str, Any], *, complete: bool = True) -> dict[str, Any]:
     """The parameters of a submission, as the contract declares them, texts kept as texts.
+
+    Args:
+        complete: False: a required one may still come from the submission's answer.
 
     Raises:
         Refused: `bad_parameter` (unknown, not of the pattern), `address_missing` (a required one is absent).
@@ -129,11 +138,30 @@ def check_params(contract: Contract, params: dict[str, Any]) -> dict[str, Any]:
         if pattern is not None and not (isinstance(value, str) and pattern.matches(value)):
             raise Refused(f"{contract.name}: parameter {name} does not match {pattern.source}", code="bad_parameter")
     for name, param in known.items():
-        if param.required and params.get(name) in (None, ""):
-            raise Refused(
-                f"{contract.name}: parameter {name} is missing: give --param {name}=...", code="address_missing"
-            )
+        if complete and param.required and params.get(name) in (None, ""):
+            raise _param_missing(contract, name)
     return params
+
+
+def check_answered_params(contract: Contract, params: dict[str, Any]) -> None:
+    """The parameters of a submission after its answer gave some: nothing required is missing, patterns hold for what
+    came from outside as well (a number by its text). Names that no parameter has are none of the template's.
+
+    Raises:
+        Refused: as `check_params`.
+    """
+    for param in contract.params:
+        value = params.get(param.name)
+        if value in (None, ""):
+            if param.required:
+                raise _param_missing(contract, param.name)
+        elif param.pattern is not None and not param.pattern.matches(str(value)):
+            why = f"parameter {param.name}, as the answer gives it, does not match {param.pattern.source}"
+            raise Refused(f"{contract.name}: {why}", code="bad_parameter")
+
+
+def _param_missing(contract: Contract, name: str) -> Refused:
+    return Refused(f"{contract.name}: parameter {name} is missing: give --param {name}=...", code="address_missing")
 
 
 def console_url(contract: Contract, submitted: Submitted) -> str | None:
@@ -180,6 +208,7 @@ def _fill(
         "base_url": contract.base_url or submitted.base_url,
         "status_url": submitted.status_url,
         "key": key,
+        "each": seen.get(EACH),
     }
     params = submitted.params
     if contract.params:
@@ -203,12 +232,14 @@ def _url(plan: RequestPlan, fill: Fill, submitted: Submitted) -> str:
 def _with_query(url: str, plan: RequestPlan, fill: Fill) -> str:
     if not plan.query:
         return url
-    pairs = "&".join(f"{quote(name, safe='')}={quote(value.render(fill), safe='')}" for name, value in plan.query)
+    pairs = "&".join(f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in rendered(plan.query, fill))
+    if not pairs:
+        return url
     return f"{url}{'&' if '?' in url else '?'}{pairs}"
 
 
 def _form(plan: RequestPlan, fill: Fill) -> bytes | None:
-    return urlencode([(name, value.render(fill)) for name, value in plan.form]).encode() if plan.form else None
+    return urlencode(list(rendered(plan.form, fill))).encode() if plan.form else None
 
 
 def _request(contract: Contract, plan: RequestPlan, url: str, fill: Fill, credential: str | None) -> Request:
@@ -224,22 +255,26 @@ def _request(contract: Contract, plan: RequestPlan, url: str, fill: Fill, creden
         origins = (*origins, origin)
     headers = plan.fixed_headers
     if headers is None:
-        headers = tuple((name, header_value(name, value.render(fill))) for name, value in plan.headers)
+        headers = tuple((name, header_value(name, value)) for name, value in rendered(plan.headers, fill))
     return Request(
         method=plan.method,
         url=url,
         headers=headers,
         body=plan.body.render(fill) if plan.body is not None else _form(plan, fill),
-        slot=_slot(contract, plan, origin, credential),
+        slot=_slot(contract, plan, origin, credential, fill),
         origins=origins,
         allow_http=contract.allow_http,
         total_ms=plan.total_ms,
     )
 
 
-def _slot(contract: Contract, plan: RequestPlan, origin: str, credential: str | None) -> Slot | None:
+def _slot(contract: Contract, plan: RequestPlan, origin: str, credential: str | None, fill: Fill) -> Slot | None:
     if credential is None or contract.credential_kind == "none" or not plan.credential:
         return None
     if contract.bare_origins and any(covers(bare, origin) for bare in contract.bare_origins):
         return None
-    return Slot(credential, contract.credential_kind, contract.credential_names)
+    names = contract.credential_names
+    if contract.credential_kind == "sigv4":
+        # the second name is the parameter that tells the region
+        names = (names[0], str(fill.get("params", names[1])))
+    return Slot(credential, contract.credential_kind, names)

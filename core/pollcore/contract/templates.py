@@ -8,7 +8,7 @@ slashes; `{name|raw}` takes text that is already encoded. A placeholder at the v
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NoReturn
 from urllib.parse import quote
 
@@ -27,7 +27,11 @@ _HOST: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,252}[A-Za-z0-9])?")
 _STATIC: Final = re.compile(r"[!$-;=?-\[\]_a-z~]+")
 _HEADER_VALUE: Final = re.compile(r"[ -~]*")
 
-SINGLE: Final = frozenset({"job_id", "account", "base_url", "status_url", "key"})
+SINGLE: Final = frozenset({"job_id", "account", "base_url", "status_url", "key", "each"})
+OPTIONAL: Final = "optional"
+"""`{seen.token|optional}`: where it has no value, its header, query or form field or body member is left out."""
+NUMBER: Final = "number"
+"""`"{job_id|number}"`, alone in a string of a JSON body: a text of digits becomes a number."""
 GROUPS: Final = frozenset({"params", "seen", "result", "urls"})
 
 
@@ -71,7 +75,7 @@ class Placeholder:
             return "true" if found else "false"
         if isinstance(found, int | float):
             return msgspec.json.encode(found).decode()
-        return _refuse(self, "is no text, number or boolean")
+        return refuse(self, "is no text, number or boolean")
 
 
 Parts = tuple[str | Placeholder, ...]
@@ -111,16 +115,22 @@ def parse_parts(text: str, allowed: frozenset[str], filters: frozenset[str]) -> 
 
 
 class TextTemplate:
-    """A header, form or query value."""
+    """A header, form or query value. *optional*: the placeholders without which the whole value is left out."""
 
-    __slots__ = ("constant", "parts")
+    __slots__ = ("constant", "optional", "parts")
 
-    def __init__(self, text: str, allowed: frozenset[str]) -> None:
-        self.parts = parse_parts(text, allowed, frozenset())
+    def __init__(self, text: str, allowed: frozenset[str], filters: frozenset[str] = frozenset({OPTIONAL})) -> None:
+        self.parts = parse_parts(text, allowed, filters)
+        self.optional = tuple(part for part in self.parts if isinstance(part, Placeholder) and part.filter == OPTIONAL)
         fixed = all(isinstance(part, str) for part in self.parts)
         self.constant = "".join(str(part) for part in self.parts) if fixed else None
 
+    def is_left_out(self, fill: Fill) -> bool:
+        """Whether a placeholder that may be absent is."""
+        return any(fill.get(part.group, part.name) in (None, "") for part in self.optional)
+
     def render(self, fill: Fill) -> str:
+        """Raises Refused, address_missing: a placeholder without a value."""
         if self.constant is not None:
             return self.constant
         return "".join([part if type(part) is str else part.text(fill) for part in self.parts])  # type: ignore[union-attr]
@@ -178,68 +188,11 @@ class UrlTemplate:
         return url
 
 
-class BodyTemplate:
-    """A JSON body. A string that is one placeholder keeps the value's type; others are text with values put in."""
-
-    __slots__ = ("constant", "mentions_key", "tree")
-
-    def __init__(self, value: Any, allowed: frozenset[str]) -> None:
-        """Raises ValueError: unknown placeholder, a date, a number that JSON cannot hold."""
-        self.tree = _compile(value, allowed)
-        self.mentions_key = _any_key(self.tree)
-        self.constant = None if _open(self.tree) else msgspec.json.encode(_fill(self.tree, _NOTHING, False))
-
-    def render(self, fill: Fill) -> bytes:
-        return self.constant if self.constant is not None else msgspec.json.encode(_fill(self.tree, fill, False))
-
-    def canonical(self, fill: Fill) -> bytes:
-        """JSON with sorted keys and without members that hold the idempotency key (S7)."""
-        return msgspec.json.encode(_fill(self.tree, fill, True), order="deterministic")
-
-
-def _compile(value: Any, allowed: frozenset[str]) -> Any:
-    if isinstance(value, dict):
-        return {key: _compile(inner, allowed) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_compile(inner, allowed) for inner in value]
-    if isinstance(value, str):
-        template = TextTemplate(value, allowed)
-        return value if template.constant == value else template
-    if isinstance(value, bool | int):
-        return value
-    if isinstance(value, float) and value - value == 0:
-        return value
-    raise ValueError("a body holds tables, arrays, strings, finite numbers and booleans")
-
-
-def _open(tree: Any) -> bool:
-    inner = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ()
-    return (isinstance(tree, TextTemplate) and tree.constant is None) or any(_open(value) for value in inner)
-
-
-def _any_key(tree: Any) -> bool:
-    inner = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ()
-    return _holds_key(tree) or any(_any_key(value) for value in inner)
-
-
-def _fill(tree: Any, fill: Fill, without_key: bool) -> Any:
-    if isinstance(tree, dict):
-        kept = {name: value for name, value in tree.items() if not (without_key and _holds_key(value))}
-        return {name: _fill(value, fill, without_key) for name, value in kept.items()}
-    if isinstance(tree, list):
-        return [_fill(value, fill, without_key) for value in tree if not (without_key and _holds_key(value))]
-    if isinstance(tree, TextTemplate):
-        if len(tree.parts) == 1 and isinstance(tree.parts[0], Placeholder):
-            return tree.parts[0].value(fill)
-        return tree.render(fill)
-    return tree
-
-
-def _holds_key(tree: Any) -> bool:
-    return isinstance(tree, TextTemplate) and any(isinstance(p, Placeholder) and p.shown == "key" for p in tree.parts)
-
-
-_NOTHING: Final = Fill({}, {group: {} for group in GROUPS})
+def rendered(pairs: Iterable[tuple[str, TextTemplate]], fill: Fill) -> Iterator[tuple[str, str]]:
+    """Names and values, without those that are left out. Raises Refused."""
+    for name, value in pairs:
+        if not (value.optional and value.is_left_out(fill)):
+            yield name, value.render(fill)
 
 
 def header_value(name: str, value: str) -> str:
@@ -256,24 +209,29 @@ def _missing(part: Placeholder) -> NoReturn:
         "seen": "no answer has named it so far",
         "result": "the success named no such field",
     }
-    single = {"base_url": "set base_url of the provider instance in config.toml", "status_url": "give --status-url"}
+    single = {
+        "base_url": "set base_url of the provider instance in config.toml",
+        "status_url": "give --status-url",
+        "each": "no step has listed children so far",
+    }
     way = ways.get(part.group) or single.get(part.name, f"give {part.name}")
     raise Refused(f'"{{{part.shown}}}" has no value: {way}', code="address_missing")
 
 
-def _refuse(part: Placeholder, why: str) -> NoReturn:
+def refuse(part: Placeholder, why: str) -> NoReturn:
+    """Raises Refused, bad_parameter: the value cannot stand where *part* does."""
     raise Refused(f'the value for "{{{part.shown}}}" {why}', code="bad_parameter")
 
 
 def _segment(part: Placeholder, text: str) -> str:
     if _UNRESERVED.fullmatch(text):
         if text in (".", ".."):
-            _refuse(part, "is a relative path")
+            refuse(part, "is a relative path")
         return text
     try:
         return quote(text, safe="")
     except UnicodeEncodeError:
-        _refuse(part, "is no valid text")
+        refuse(part, "is no valid text")
 
 
 def _path(part: Placeholder, text: str) -> str:
@@ -282,17 +240,17 @@ def _path(part: Placeholder, text: str) -> str:
 
 def _raw(part: Placeholder, text: str) -> str:
     if not _RAW.fullmatch(text) or any(piece in (".", "..") for piece in text.split("/")):
-        _refuse(part, "is no encoded path without relative parts")
+        refuse(part, "is no encoded path without relative parts")
     return text
 
 
 def _host(part: Placeholder, text: str) -> str:
     if not _HOST.fullmatch(text) or ".." in text:
-        _refuse(part, "is no host name")
+        refuse(part, "is no host name")
     return text.lower()
 
 
 def _verbatim(part: Placeholder, text: str) -> str:
     if not text.startswith(("https://", "http://")):
-        _refuse(part, "is no absolute URL")
+        refuse(part, "is no absolute URL")
     return text

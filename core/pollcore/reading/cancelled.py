@@ -23,9 +23,8 @@ def read_cancel(contract: Contract, brought: Answer | Fault) -> tuple[ActionOutc
         return ActionOutcome.UNKNOWN, f"HTTP {code}: the contract documents no cancel"
     # the job is not known here; expressions over the cancel's answer read http and body alone
     nobody = Submitted(provider=contract.name, account="", job_id="")
-    look = Look(
-        contract, Seen(submitted=nobody, started_at=Instant(0)), Exchange("cancel", "", brought), contract.steps[0]
-    )
+    seen = Seen(submitted=nobody, started_at=Instant(0))
+    look = Look(contract, seen, Exchange("cancel", "", brought), contract.steps[0], form=plan.request.format)
     told = Draft(Verdict.UNKNOWN)
     try:
         if plan.refused_when is not None and look.holds(plan.refused_when, "cancel.refused_when"):

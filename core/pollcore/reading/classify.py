@@ -16,6 +16,7 @@ from pollcore.reading.draft import ABOUT_THE_JOB, Draft, broken
 from pollcore.reading.look import Look, RuleFailed, shown
 
 ERROR_STATUS: Final = 400
+READ_FROM_BODY: Final = frozenset({"body", "item"})
 
 
 def by_rules(look: Look) -> Draft | None:
@@ -28,6 +29,8 @@ def by_rules(look: Look) -> Draft | None:
             continue
         if rule.needs_body and look.body_fault is not None:
             # whatever comes later might only hold because nothing could be read
+            return None
+        if rule.needs_item and look.item_absent is not None:
             return None
         if rule.when is not None and not look.holds(rule.when, rule.label):
             continue
@@ -55,11 +58,14 @@ def _ruled(look: Look, rule: Rule) -> Draft:
 def by_value(look: Look) -> Draft:
     """The state value and the table; `state_missing` where there is none."""
     value = look.contract.table.value
+    if look.item_absent is not None and look.body_fault is None:
+        look.notes.append(look.item_absent)
+        return Draft(Verdict.INTEGRATION, detail=StopDetail.NOT_FOUND, rule="not_found")
     if value is None:
         if look.body_fault is not None:
             return unreadable(look)
         return broken(StopDetail.STATE_MISSING, "no rule of the contract holds for this answer", rule="no rule")
-    if "body" in value.roots and look.body_fault is not None:
+    if not value.roots.isdisjoint(READ_FROM_BODY) and look.body_fault is not None:
         return unreadable(look)
     draft = by_table(look, look.value(value, "state.value"))
     # a success is never read off an answer that could not be read whole

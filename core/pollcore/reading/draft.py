@@ -5,6 +5,8 @@ Job: the mutable fields that the steps of reading fill in turn. Must not know: c
 
 from __future__ import annotations
 
+from typing import Any
+
 from pollcore.facts import Instant, ResultPointer, StopDetail, Verdict
 
 ABOUT_THE_JOB = frozenset(
@@ -31,6 +33,7 @@ class Draft:
         "error_details_missing",
         "explanation",
         "job_seen",
+        "kept",
         "limit",
         "long_poll_timeout",
         "near_match",
@@ -64,6 +67,8 @@ class Draft:
         self.continues = False
         self.counts_forbidden = False
         self.error_details_missing = False
+        self.kept: dict[str, Any] | None = None
+        """R21: what the memory keeps of children beside what `remember` names."""
         self.limit: int | None = None
         self.long_poll_timeout = False
         self.near_match: str | None = None

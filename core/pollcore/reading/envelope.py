@@ -11,12 +11,15 @@ from typing import Any, Final
 import msgspec
 
 from pollcore.contract.expressions import Keys
+from pollcore.contract.requests import EACH
 from pollcore.facts import Answer, Instant
 from pollcore.reading.look import Look
 
 MAX_ENVELOPE: Final = 2_048
 MAX_WHOLE: Final = 1_500
 MAX_TEXT: Final = 400
+KEPT_LINES: Final = 3
+"""Documents that are kept of an NDJSON answer which is too large to be kept whole."""
 KEPT: Final = frozenset({"date", "retry-after", "location", "content-type", "operation-location"})
 """Headers that reading itself looks at; those that a contract's expressions name are kept beside them."""
 
@@ -34,13 +37,25 @@ def pack(look: Look) -> bytes:
         "url_step": look.step.name,
         "headers": headers,
     }
-    if look.body_fault is None and look.body is not None and len(answer.body) <= MAX_WHOLE:
+    if look.step.each is not None:
+        head["each"] = look.seen.memory.values.get(EACH)
+    json = look.step.request.format.name == "json"
+    if look.body_fault is None and look.body is not None and not json and len(answer.body) <= MAX_WHOLE:
+        packed = _encode({**head, "whole": True, "text": answer.body.decode("utf-8")})
+        if len(packed) <= MAX_ENVELOPE:
+            return packed
+    if look.body_fault is None and look.body is not None and json and len(answer.body) <= MAX_WHOLE:
         packed = msgspec.json.encode({**head, "whole": True, "body": msgspec.Raw(answer.body)})
         if len(packed) <= MAX_ENVELOPE:
             return packed
     if look.body_fault is None:
         whole = look.body is None and not answer.body
-        packed = _encode({**head, "whole": whole, "body": _pruned(look.body, look.contract.prefixes)})
+        body = look.body
+        if look.step.request.format.name == "ndjson" and isinstance(body, list):
+            # of a stream the newest documents tell the state
+            body = body[-KEPT_LINES:]
+        kept = _own_item(look, _pruned(body, look.contract.prefixes))
+        packed = _encode({**head, "whole": whole, "tree": True, "body": kept})
     else:
         text = answer.body[:MAX_TEXT].decode("utf-8", "replace")
         packed = _encode({**head, "whole": len(answer.body) <= MAX_TEXT, "text": text})
@@ -80,13 +95,28 @@ def _pruned(body: Any, prefixes: tuple[Keys, ...]) -> Any:
     return kept
 
 
+def _own_item(look: Look, kept: Any) -> Any:
+    """R39: of a list of several jobs, this job's entry alone."""
+    plan = look.step.item
+    if plan is None or plan.entries.keys is None or look.root.get("item") is None or not isinstance(kept, dict):
+        return kept
+    item, path = look.root["item"], plan.entries.keys[1:]
+    value: Any = [item] if plan.job_id is not None else {look.seen.submitted.job_id: item}
+    for key in reversed(path[1:]):
+        value = {key: value}
+    return {**kept, path[0]: value} if path else kept
+
+
 class Unpacked(msgspec.Struct, frozen=True):
-    """A stored answer. *cut*: too large to be kept; it cannot be read again."""
+    """A stored answer. *cut*: too large to be kept; it cannot be read again. *tree*: its body is the read tree as JSON,
+    whatever the answer's format was. *each*: the child that was asked (R21)."""
 
     answer: Answer
     step: str
     whole: bool
     cut: bool
+    tree: bool = False
+    each: str | None = None
 
 
 def unpack(envelope: bytes) -> Unpacked | None:
@@ -105,4 +135,12 @@ def unpack(envelope: bytes) -> Unpacked | None:
         )
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
-    return Unpacked(answer, str(found.get("url_step", "status")), bool(found.get("whole")), bool(found.get("cut")))
+    each = found.get("each")
+    return Unpacked(
+        answer,
+        str(found.get("url_step", "status")),
+        bool(found.get("whole")),
+        bool(found.get("cut")),
+        bool(found.get("tree")),
+        each if isinstance(each, str) else None,
+    )

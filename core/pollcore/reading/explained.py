@@ -9,6 +9,8 @@ import msgspec
 from msgspec.structs import replace
 
 from pollcore.contract.model import Contract
+from pollcore.contract.parts import JSON
+from pollcore.contract.requests import EACH
 from pollcore.facts import (
     Answer,
     Exchange,
@@ -23,7 +25,7 @@ from pollcore.facts import (
 )
 from pollcore.reading import envelope
 from pollcore.reading.guidance import guided
-from pollcore.reading.look import Seen
+from pollcore.reading.look import Look, Seen
 from pollcore.reading.observe import judge, observed, opened, remember
 
 
@@ -47,12 +49,16 @@ def explain(
     """Read *answer* as a poll of *operation* would, and say why. Nothing is sent or stored."""
     look = opened(contract, _seen(operation, operation.memory), (_exchange(operation, answer, url),))
     look.trace = []
+    return _explained(look)
+
+
+def _explained(look: Look) -> Explanation:
     draft = judge(look)
     memory = remember(look, draft)
     observation = observed(look, draft, guided(look), memory)
     return Explanation(
         rule=draft.rule,
-        read=tuple(dict.fromkeys(look.trace)),
+        read=tuple(dict.fromkeys(look.trace or ())),
         body_fault=look.body_fault,
         observation=observation,
         memory=memory,
@@ -81,13 +87,30 @@ def reread_with_memory(
         )
         return unread, operation.memory
     # the memory already counts this answer: it is neither a second one in a row nor one more poll
-    kept_memory = operation.memory
-    memory = replace(kept_memory, in_a_row=max(0, kept_memory.in_a_row - 1), polls=max(0, kept_memory.polls - 1))
+    known = operation.memory
+    memory = replace(known, in_a_row=max(0, known.in_a_row - 1), polls=max(0, known.polls - 1))
+    found = _read_kept(contract, operation, memory, kept)
+    return replace(found.observation, envelope=stored), found.memory
+
+
+def replayed(contract: Contract, operation: Operation, stored: bytes) -> tuple[Explanation, bool] | None:
+    """The stored envelope as the next answer of *operation*, whose memory does not count it; None: it cannot be read.
+
+    Also whether the whole answer was kept: of a larger one only what the contract of then could reach.
+    """
+    kept = envelope.unpack(stored)
+    if kept is None or kept.cut or all(step.name != kept.step for step in contract.steps):
+        return None
+    return _read_kept(contract, operation, operation.memory, kept), kept.whole
+
+
+def _read_kept(contract: Contract, operation: Operation, memory: Memory, kept: envelope.Unpacked) -> Explanation:
     exchange = Exchange(kept.step, operation.submitted.status_url or contract.base_url or "", kept.answer)
-    look = opened(contract, _seen(operation, memory), (exchange,))
-    draft = judge(look)
-    after = remember(look, draft)
-    return replace(observed(look, draft, guided(look), after), envelope=stored), after
+    if kept.each is not None:
+        # meanwhile another child may be the next one
+        memory = replace(memory, values={**memory.values, EACH: kept.each})
+    look = opened(contract, _seen(operation, memory), (exchange,), JSON if kept.tree else None)
+    return _explained(look)
 
 
 def _seen(operation: Operation, memory: Memory) -> Seen:

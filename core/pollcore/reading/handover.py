@@ -73,7 +73,7 @@ def from_response(contract: Contract, submitted: Submitted, answer: Answer, requ
     date = clocks(answer).date
     started = date if date is not None else answer.answered_at
     seen = Seen(submitted=submitted, started_at=started)
-    look = Look(contract, seen, Exchange("submission", request_url, answer), contract.steps[0])
+    look = Look(contract, seen, Exchange("submission", request_url, answer), contract.steps[0], form=reading.format)
     url = _status_url(look, reading)
     job_id = _job_id(look, reading, url)
     params = dict(submitted.params)

@@ -13,12 +13,18 @@ import msgspec
 
 from pollcore.contract.expressions import Expression
 from pollcore.contract.model import Contract
-from pollcore.contract.parts import Step
+from pollcore.contract.parts import BodyFormat, Step
 from pollcore.facts import Answer, Exchange, Instant, Memory, Submitted, iso, mask_url
-from pollcore.reading import strict_json
+from pollcore.reading import formats, strict_json
+from pollcore.reading.draft import Draft
 
 MAX_STATE: Final = 512
 MAX_TEXT: Final = 500
+MAX_LINKS: Final = 50
+"""Entries of a `Link` header that are read."""
+
+_LINK_VALUE: Final = re.compile(r"<([^<>]*)>([^<]*)")
+_RELATION: Final = re.compile(r""";\s*rel\s*=\s*"?([^";,]+)""", re.IGNORECASE)
 
 _LINK: Final = re.compile(r"""[^\s"'<>?]*(?:://[^\s"'<>]*|\?[^\s"'<>]*=[^\s"'<>]*)""")
 """An absolute link, or a relative one with a query."""
@@ -43,11 +49,32 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
 class Look:
     """One opened answer."""
 
-    __slots__ = ("answer", "body", "body_fault", "contract", "headers", "notes", "root", "seen", "step", "trace", "url")
+    __slots__ = (
+        "answer",
+        "body",
+        "body_fault",
+        "contract",
+        "headers",
+        "item_absent",
+        "item_fault",
+        "notes",
+        "root",
+        "seen",
+        "step",
+        "trace",
+        "url",
+    )
 
     def __init__(
-        self, contract: Contract, seen: Seen, exchange: Exchange, step: Step, earlier: tuple[Exchange, ...] = ()
+        self,
+        contract: Contract,
+        seen: Seen,
+        exchange: Exchange,
+        step: Step,
+        earlier: tuple[Exchange, ...] = (),
+        form: BodyFormat | None = None,
     ) -> None:
+        """*form*: how the body is written, where that is not as the step's answers are."""
         self.contract = contract
         self.seen = seen
         self.step = step
@@ -58,12 +85,17 @@ class Look:
         self.headers: dict[str, str] = {}
         for name, value in exchange.answer.headers:
             self.headers[name] = f"{self.headers[name]}, {value}" if name in self.headers else value
-        self.body, self.body_fault = _open(contract, step, exchange.answer)
+        self.body, self.body_fault = _open(contract, step, exchange.answer, form)
         self.root: dict[str, Any] = {
             "http": {"status": exchange.answer.status, "headers": self.headers},
             "body": self.body,
             "step": step.name,
         }
+        if "link" in contract.kept_headers:
+            self.root["http"]["links"] = links(self.headers.get("link", ""))
+        self.item_absent: str | None = None
+        """Why there is no entry of this job in an answer about several; None: there is, or none is looked for."""
+        self.item_fault: Draft | None = None
         needs = contract.needs
         if "submitted" in needs:
             self.root["submitted"] = _submitted(seen)
@@ -101,6 +133,18 @@ class Look:
         return shown(found)[:MAX_TEXT]
 
 
+def links(header: str) -> dict[str, str]:
+    """Relation -> address of a `Link` header (RFC 8288), the first of each; addresses as they are written."""
+    found: dict[str, str] = {}
+    for count, part in enumerate(_LINK_VALUE.finditer(header)):
+        if count >= MAX_LINKS:
+            break
+        relation = _RELATION.search(part[2])
+        for name in relation[1].split() if relation is not None else ():
+            found.setdefault(name, part[1])
+    return found
+
+
 def masked(text: str) -> str:
     """*text* with the query of every link in it left out: links may be pre-signed (K4)."""
     return _LINK.sub(lambda found: mask_url(found[0]), text)
@@ -117,7 +161,7 @@ def shown(value: Any) -> str:
     return text if len(text) <= MAX_STATE else f"{text[:MAX_STATE]}…"
 
 
-def _open(contract: Contract, step: Step, answer: Answer) -> tuple[Any, str | None]:
+def _open(contract: Contract, step: Step, answer: Answer, form: BodyFormat | None = None) -> tuple[Any, str | None]:
     """(body, None) or (None, why it is unreadable)."""
     how = contract.table.body_format
     if how == "none" or step.request.method == "HEAD":
@@ -126,7 +170,7 @@ def _open(contract: Contract, step: Step, answer: Answer) -> tuple[Any, str | No
     if contract.table.empty_body == "absent" and not body.strip():
         return None, None
     try:
-        return strict_json.decode(body), None
+        return formats.decode(body, form or step.request.format), None
     except strict_json.Unreadable as error:
         return None, None if how == "any" else str(error)
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from pollcore.contract.model import Contract
 from pollcore.contract.origins import absolute
-from pollcore.contract.parts import Step
+from pollcore.contract.parts import BodyFormat, Step
 from pollcore.facts import (
     Exchange,
     HttpFact,
@@ -24,7 +24,7 @@ from pollcore.facts import (
     StopDetail,
     Verdict,
 )
-from pollcore.reading import envelope, guards
+from pollcore.reading import children, envelope, guards, item
 from pollcore.reading.by_status import allowed, by_status, foreign, foreign_location, not_found
 from pollcore.reading.classify import by_rules, by_value
 from pollcore.reading.draft import ABOUT_THE_JOB, Draft, broken
@@ -71,10 +71,10 @@ def read(
     return observed(look, draft, guided(look), memory), memory
 
 
-def opened(contract: Contract, seen: Seen, exchanges: tuple[Exchange, ...]) -> Look:
-    """Open the newest exchange under the step that it belongs to."""
+def opened(contract: Contract, seen: Seen, exchanges: tuple[Exchange, ...], form: BodyFormat | None = None) -> Look:
+    """Open the newest exchange under the step that it belongs to; *form* where its body is kept in another format."""
     exchange = exchanges[-1]
-    return Look(contract, seen, exchange, step_of(contract, exchange.step), exchanges[:-1])
+    return Look(contract, seen, exchange, step_of(contract, exchange.step), exchanges[:-1], form)
 
 
 def step_of(contract: Contract, name: str) -> Step:
@@ -99,8 +99,12 @@ def _judge(look: Look) -> Draft:
     foreign = foreign_location(look)
     if foreign is not None:
         return foreign
+    if look.step.item is not None:
+        item.find(look)
     by_rule = by_rules(look)
     ruled = by_rule is not None
+    if by_rule is None and look.item_fault is not None:
+        return look.item_fault
     if by_rule is None or not (by_rule.verdict.is_final or by_rule.verdict is Verdict.NEEDS_HUMAN):
         onward = _onward(look)
         if onward is not None:
@@ -111,6 +115,14 @@ def _judge(look: Look) -> Draft:
     if look.body_fault is None and (ruled or code < 400):
         guards.check_identity(look, draft)
     _limit(look, draft)
+    if look.step.each is not None:
+        draft = children.after(look, look.step.each, draft)
+    return _ended(look, draft)
+
+
+def _ended(look: Look, draft: Draft) -> Draft:
+    """What belongs to a verdict beside its kind: guards of success, words for people, expiry, the provider's error."""
+    contract = look.contract
     if draft.verdict is Verdict.SUCCEEDED:
         guards.check_success(look, draft)
     elif draft.verdict is Verdict.NEEDS_HUMAN:
@@ -131,8 +143,13 @@ def _onward(look: Look) -> Draft | None:
         if look.holds(when, f"step {look.step.name}"):
             draft = Draft(Verdict.WAITING, state=f"step {target}", rule=f"step {look.step.name}", job_seen=True)
             guards.check_identity(look, draft)
-            if draft.verdict is Verdict.WAITING:
-                draft.continues, draft.next_step = at_once, target
+            if draft.verdict is not Verdict.WAITING:
+                return draft
+            following = step_of(look.contract, target)
+            if following.each is not None:
+                listed = children.begin(look, following, following.each)
+                return None if listed is None else _ended(look, listed)
+            draft.continues, draft.next_step = at_once, target
             return draft
     return None
 
@@ -173,6 +190,8 @@ def remember(look: Look, draft: Draft) -> Memory:
         changes["step"] = draft.next_step
     if draft.verdict in ABOUT_THE_JOB:
         _read_on(look, draft, changes)
+    if draft.kept is not None:
+        changes["values"] = {**changes.get("values", memory.values), **draft.kept}
     return replace(memory, **changes)
 
 

@@ -67,8 +67,7 @@ def decode(body: bytes) -> Any:
     """
     if not body or body.isspace():
         raise Unreadable("the body is empty")
-    if body.count(b",") + body.count(b"[") + body.count(b"{") > MAX_DEPTH:
-        _measure(body)
+    measure(body)
     try:
         text = body.decode("utf-8")
         value = (_careful if _LONG.search(body) else _quick).decode(text)
@@ -83,8 +82,12 @@ def decode(body: bytes) -> Any:
     return value
 
 
-def _measure(body: bytes) -> None:
-    """Depth and nodes before anything is built: 4 MB of `[{},...]` would cost a hundred."""
+def measure(body: bytes) -> None:
+    """Depth and nodes before anything is built: 4 MB of `[{},...]` would cost a hundred. Raises Unreadable."""
+    opened = body.count(b"[") + body.count(b"{")
+    if opened <= MAX_DEPTH and opened + body.count(b",") <= MAX_NODES:
+        # nothing is deeper than what is opened, nor more than what is opened and parted
+        return
     depth = nodes = 0
     for token in _TOKENS.finditer(body):
         first = body[token.start()]

@@ -13,8 +13,9 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, Final
 
+from pollcore.contract.functions import iso_instant
 from pollcore.contract.parts import Unit
-from pollcore.facts import EARLIEST, LATEST, SECOND, Instant, from_datetime, parse_instant
+from pollcore.facts import EARLIEST, LATEST, SECOND, Instant, from_datetime
 
 _MONTH: Final = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
 _MONTHS: Final = {name: number for number, name in enumerate(_MONTH.split("|"), 1)}
@@ -139,28 +140,8 @@ def instant(value: Any, unit: Unit) -> Instant:
             raise ValueError("not a date and time")
         if unit is Unit.HTTP_DATE:
             return http_date(value.strip(" \t"))
-        return _iso(value)
+        return iso_instant(value)
     ms = math.ceil(number(value) * _IN_MS[unit])
     if not EARLIEST <= ms <= LATEST:
         raise ValueError("time outside 2000-2100")
     return Instant(ms)
-
-
-_ZONED: Final = re.compile(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]{1,12})?)?(Z|z|[+-][0-9]{2}:?[0-9]{2})?"
-)
-
-
-def _iso(text: str) -> Instant:
-    found = _ZONED.fullmatch(text)
-    if found is None:
-        raise ValueError("not an ISO 8601 date and time")
-    if found[1] is None:
-        raise ValueError("time without a zone")
-    # fromisoformat takes three or six digits of a second at most
-    plain = re.sub(r"[.,]([0-9]{1,12})", lambda part: f".{part[1][:6].ljust(6, '0')}", text.upper().replace(" ", "T"))
-    try:
-        return parse_instant(plain)
-    except (ValueError, OverflowError) as error:
-        outside = "2000" in str(error) or isinstance(error, OverflowError)
-        raise ValueError("time outside 2000-2100" if outside else "no such day or time") from None

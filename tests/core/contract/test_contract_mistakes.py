@@ -70,10 +70,101 @@ def test_a_misspelt_required_key_reads_as_unknown_and_not_as_missing(old: str, n
         ("[[limits.extend]]\nminutse = 5\nchecks = 2\n", "limits.extend[1].minutse: unknown key"),
         ("[params.region]\nrequierd = 1\n", "params.region.requierd: unknown key"),
         ('[cancel]\nmethd = "POST"\n', "cancel.methd: unknown key"),
+        ('[[caps.scopes]]\nscop = "account"\n', 'caps.scopes[1].scop: unknown key (did you mean "scope"?)'),
+        (
+            '[result]\nurl = "https://api.example.test"\n[result.pages]\nnxt = "body.next"\n',
+            "result.pages.nxt: unknown",
+        ),
+        ('[identity]\nstep = ["status"]\n', 'identity.step: unknown key (did you mean "steps"?)'),
+        ('[submission.answer]\nformt = "xml"\n', "submission.answer.formt: unknown key"),
+        ('[[steps]]\nname = "x"\nfromat = "xml"\n', 'steps[1].fromat: unknown key (did you mean "format"?)'),
+        (
+            '[[steps]]\nname = "x"\nurl = "https://api.example.test"\neach = { childern = "body.a" }\n',
+            'steps[1].each.childern: unknown key (did you mean "children"?)',
+        ),
+        (
+            '[[steps]]\nname = "x"\nurl = "https://api.example.test"\nitem = { entires = "body.a" }\n',
+            'steps[1].item.entires: unknown key (did you mean "entries"?)',
+        ),
     ],
 )
 def test_an_unknown_key_is_told_before_any_other_complaint_of_its_table(more: str, said: str) -> None:
     assert said in error(FULL + more)
+
+
+STEP = '[[steps]]\nname = "part"\nurl = "https://api.example.test/{each}"\n'
+RESULT = '[result]\nurl = "https://api.example.test/r"\n[result.pages]\n'
+SCOPE = '[[caps.scopes]]\nscope = "account"\n'
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (STEP, 'steps[1].url: "{each}" has no value here'),
+        (STEP + 'each = { children = "body.a" }\n', "steps[1].each.most: missing; give a whole number from 1 to 100"),
+        (
+            STEP + "each = { most = 3 }\n",
+            'steps[1].each.children: missing; list the ids in the answer before, as "body',
+        ),
+        (STEP + 'each = { children = "body.a", most = 101 }\n', "steps[1].each.most: 101 is outside 1 to 100"),
+        (
+            STEP + 'each = { children = "body.a", most = 3, together = "wrost" }\n',
+            'steps[1].each.together: "wrost" is not one of all, any, worst (did you mean "worst"?)',
+        ),
+        (
+            STEP + 'each = { children = "body.a", most = 3 }\n',
+            "steps: part needs exactly one step whose then leads to it",
+        ),
+        (RESULT + "most = 5\n", "result.pages: give next (the address of the next page) or token"),
+        (RESULT + 'most = 1\nnext = "body.next"\n', "result.pages.most: 1 is outside 2 to 1000"),
+        (RESULT + 'most = 5\ntoken = "body.next"\n', "result.pages.token: give parameter (of the query) or field"),
+        (RESULT + 'most = 5\ntoken = "body.n"\nfield = "x"\n', "result.pages.field: needs a JSON body of result"),
+        (RESULT + 'most = 5\nnext = "body.n"\nparameter = "x"\n', "result.pages.parameter: belongs to token"),
+        (SCOPE + 'requests = 5\nper = "1 hour"\n', 'caps.scopes[1].per: "1 hour" is no span'),
+        (SCOPE + "requests = 5\n", "caps.scopes[1].per: missing; give a span"),
+        (SCOPE + 'requests = 5\nper = "1h"\nstep = "status"\n', 'caps.scopes[1].step: belongs to scope = "route"'),
+        (SCOPE.replace("account", "acount") + "requests = 5\n", '"acount" is not one of'),
+        ('[identity]\nsteps = ["stauts"]\n', 'identity.steps: "stauts" is no step (did you mean "status"?)'),
+        (
+            '[submission.answer]\nformat = "xlm"\njob_id = "body.a"\n',
+            '"xlm" is not one of json, ndjson, xml, form, text',
+        ),
+        ('[submission.answer]\nlists = ["A"]\njob_id = "body.a"\n', 'lists: belongs to format = "xml"'),
+        ('[[rules]]\nwhen = "!body.a"\ncategory = "failed"\n', "so this is always null: write !(body.error)"),
+        (
+            '[[rules]]\nwhen = "match(body.a, body.b)"\ncategory = "failed"\n',
+            "takes its pattern as a text of the contract",
+        ),
+        ('[[rules]]\nwhen = "match(body.a, \'(a+)+\')"\ncategory = "failed"\n', "repeating a group"),
+        (
+            '[[rules]]\nwhen = "time_sm(body.a)"\ncategory = "failed"\n',
+            'no JMESPath function (did you mean "time_ms"?)',
+        ),
+        (
+            '[cancel]\nmethod = "POST"\nurl = "https://api.example.test/c"\nbody = { id = "x{job_id|number}" }\n',
+            'cancel.body: "|number" makes a number of the whole string',
+        ),
+    ],
+)
+def test_mistakes_in_chains_pages_scopes_and_formats_say_what_and_the_way_out(more: str, said: str) -> None:
+    told = error(FULL + more)
+    assert said in told
+    assert told.startswith("acme.toml:")
+
+
+@pytest.mark.rule("B1")
+def test_a_round_of_children_that_the_budget_cannot_pay_is_told_with_its_numbers() -> None:
+    then = '[[status.then]]\nwhen = "body.a"\nstep = "part"\n'
+    text = FULL + then + STEP + 'each = { children = "body.a", most = 20 }\n[limits.default]\nmax_status_requests = '
+    said = "one round of part may cost 21 requests (each.most and the list), all are 20"
+    assert any(said in one for one in warnings(text + "20\n"))
+    assert not any("one round of part" in one for one in warnings(text + "21\n"))
+
+
+def test_one_request_for_many_operations_is_refused_with_what_to_write_instead() -> None:
+    told = error(FULL.replace("observation", "batch = true\nobservation", 1))
+    assert "status.batch: not supported yet: one request for many operations (R39)" in told
+    assert "read its own entry with [status.item]" in told
 
 
 def test_the_list_of_keys_is_exactly_what_the_readers_ask_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,17 +68,12 @@ def test_mistakes_are_told_with_line_and_key(more: str, line: int, said: str) ->
 @pytest.mark.parametrize(
     "more",
     [
-        '[credential]\nkind = "sigv4"\n',
-        '[status]\nformat = "xml"\n',
         "[status]\nbatch = true\n",
-        '[caps]\nscopes = ["submit"]\n',
     ],
 )
 def test_what_is_not_supported_yet_is_said_and_never_ignored(more: str) -> None:
     table = more.split("\n", maxsplit=1)[0]
     text = FULL + more if table not in FULL else FULL.replace(f"{table}\n", more, 1)
-    if "sigv4" in more:
-        text = text.replace('kind = "bearer"\n', "", 1)
     assert "not supported yet: " in error(text)
 
 

@@ -18,6 +18,7 @@ def contract_text(case: dict[str, Any]) -> str:
     lines = [
         "schema = 1",
         f'name = "{mini["provider"]}"',
+        'tested_live = "the scripted provider of the case"',
         f"origins = [{_text(_origin(mini['status_url']))}]",
         "[credential]",
         f'kind = "header"\nnames = [{_text(header)}]' if header else 'kind = "bearer"',

@@ -210,6 +210,8 @@ def test_prefects_types_count_and_its_cancelling_is_waiting() -> None:
 def test_the_shipped_contracts_have_no_findings_and_prove_their_reading() -> None:
     for name in ContractFiles(None).names():
         contract = ContractFiles(None).load(name)
+        if not contract.tried:
+            continue  # tests/catalogue holds those against documented facts
         assert [str(one) for one in check(contract)] == []
         assert contract.policy.observation_read_only
         assert contract.evidence

@@ -1,0 +1,66 @@
+"""This job's own entry in an answer about several jobs.
+
+Job: find the entry by the job id and put it into the scope as `item`; say why where there is none (that means not-found
+by history, as a 404 does). Must not know: states, other jobs. Source: contract need R39, R05.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from pollcore.contract.expressions import Expression
+from pollcore.facts import StopDetail
+from pollcore.reading.draft import broken
+from pollcore.reading.look import Look
+
+MAX_ENTRIES: Final = 5_000
+"""Entries that are looked through."""
+
+
+def find(look: Look) -> None:
+    """Set `item` of *look*, or say why not: `item_absent` (not found), `item_fault` (no list, too long, or the job
+    stands there twice: nothing can be read off such an answer).
+
+    Raises:
+        RuleFailed: an expression raised.
+    """
+    plan = look.step.item
+    if plan is None or look.body_fault is not None or look.answer.status not in look.contract.table.statuses:
+        return
+    wanted = look.seen.submitted.job_id
+    look.root["item"] = None
+    entries = look.value(plan.entries, "item.entries")
+    look.item_absent = f"no entry of job {wanted} in {plan.entries.source}"
+    if isinstance(entries, dict) and plan.job_id is None:
+        found = [entries[wanted]] if wanted in entries else []
+    elif isinstance(entries, list) and plan.job_id is not None:
+        if len(entries) > MAX_ENTRIES:
+            text = f"{plan.entries.source} has {len(entries)} entries, more than {MAX_ENTRIES}"
+            look.item_fault = broken(StopDetail.RULE_FAILED, text, rule="item.entries")
+            return
+        found = _of_job(look, plan.job_id, entries, wanted)
+        look.root["item"] = None
+    else:
+        text = f"{plan.entries.source} is no {'table by job id' if plan.job_id is None else 'list'}"
+        look.item_fault = broken(StopDetail.STATE_MISSING, text, rule="item.entries")
+        return
+    if len(found) > 1:
+        text = f"{len(found)} entries of {plan.entries.source} are job {wanted}; which one is ours cannot be told"
+        look.item_fault = broken(StopDetail.WRONG_JOB, text, rule="item.job_id")
+    elif found and found[0] is not None:
+        look.root["item"], look.item_absent = found[0], None
+
+
+def _of_job(look: Look, job_id: Expression, entries: list[Any], wanted: str) -> list[Any]:
+    """Raises RuleFailed."""
+    found, root = [], look.root
+    for entry in entries:
+        root["item"] = entry
+        try:
+            one = job_id.read(root)
+        except Exception:
+            # told as every other expression's failure is
+            one = look.value(job_id, "item.job_id")
+        if (type(one) is str and one == wanted) or (type(one) is int and str(one) == wanted):
+            found.append(entry)
+    return found
