@@ -29,6 +29,7 @@ from pollcore.facts import (
     NotFound,
     Refused,
     Secret,
+    Stale,
 )
 from pollcore.ports import Credentials
 from tests.adapters.keyrings import Counting, Failing, Hanging
@@ -123,11 +124,11 @@ async def test_a_secret_is_not_found_under_other_origins_whatever_the_metadata_s
     info = await stage.set()
     await stage.credentials.read("acme")
     for change in ({"origins": ("https://evil.example:443",)}, {"kind": "query", "names": ("k",)}):
-        await stage.meta.put(msgspec.structs.replace(info, **change))
+        await stage.meta.put(msgspec.structs.replace(info, **change), await stage.meta.get("acme"))
         with pytest.raises(CredentialUnavailable) as caught:
             await stage.credentials.read("acme")
         assert caught.value.detail == "credential_missing"
-    await stage.meta.put(info)
+    await stage.meta.put(info, await stage.meta.get("acme"))
 
 
 @pytest.mark.rule("K3")
@@ -248,7 +249,7 @@ async def test_mode_and_use_are_fresh_although_the_secret_is_kept(counting: Stag
 async def test_a_mode_is_free_towards_per_call_only(now: str, then: str, is_free: bool, home: Path) -> None:
     stage = Stage(home, MemoryBackend())
     await stage.set()
-    await change_mode(stage.meta, "acme", CredentialMode(now), granted=True)
+    await change_mode(stage.meta, "acme", CredentialMode(now))
     if is_free:
         assert (await change_mode(stage.meta, "acme", CredentialMode(then))).mode == then
         return
@@ -256,7 +257,6 @@ async def test_a_mode_is_free_towards_per_call_only(now: str, then: str, is_free
         await change_mode(stage.meta, "acme", CredentialMode(then))
     assert caught.value.code == "mode_needs_grant"
     assert (await stage.credentials.read("acme")).info.mode == now
-    assert (await change_mode(stage.meta, "acme", CredentialMode(then), granted=True)).mode == then
 
 
 @pytest.mark.rule("G2")
@@ -264,6 +264,34 @@ async def test_setting_a_credential_anew_keeps_its_mode(stage: Stage) -> None:
     await stage.set()
     await change_mode(stage.meta, "acme", CredentialMode.PER_CALL)
     assert (await stage.set(origins=["https://new.acme.com"])).mode is CredentialMode.PER_CALL
+    assert (await stage.set(kind="basic", secret=Secret("me:" + VALUE))).mode is CredentialMode.PER_CALL
+
+
+@pytest.mark.rule("G2")
+async def test_removing_a_credential_and_setting_it_anew_is_no_way_around_its_mode(stage: Stage) -> None:
+    await stage.set()
+    await change_mode(stage.meta, "acme", CredentialMode.PER_CALL)
+    for _ in range(2):
+        await remove_credential(stage.vault, stage.meta, "acme")
+        assert (await stage.set(origins=["https://new.acme.com"])).mode is CredentialMode.PER_CALL
+    assert (await stage.set(name="other")).mode is CredentialMode.STANDING
+
+
+@pytest.mark.rule("G2")
+async def test_a_secret_that_is_being_set_does_not_write_over_a_stricter_mode(stage: Stage) -> None:
+    await stage.set()
+    read = stage.meta.get
+
+    async def get(name: str) -> Any:
+        found = await read(name)
+        stage.meta.get = read
+        await change_mode(stage.meta, "acme", CredentialMode.PER_CALL)
+        return found
+
+    stage.meta.get = get
+    with pytest.raises(Stale):
+        await stage.set()
+    assert (await stage.credentials.read("acme")).info.mode is CredentialMode.PER_CALL
 
 
 @pytest.mark.rule("K5")

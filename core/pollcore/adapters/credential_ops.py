@@ -15,16 +15,16 @@ from typing import Final
 import msgspec
 
 from pollcore.adapters.address import parse_address
-from pollcore.adapters.credentials import CredentialMeta, entry_name
+from pollcore.adapters.credentials import LONG, MAX_LONG, CredentialMeta, delete_secret, entry_name, write_secret
 from pollcore.adapters.fill import OURS
 from pollcore.adapters.keyring_store import MAX_VALUE, Vault
 from pollcore.adapters.pinned import SEPARATOR
-from pollcore.facts import CredentialMode, Instant, NotFound, Refused, Secret
+from pollcore.adapters.token_kinds import Seller, checked_secret
+from pollcore.facts import BUYS_BEARER, CredentialMode, Instant, NotFound, Refused, Secret
 from pollcore.ports import CredentialInfo
 
-KINDS: Final = ("bearer", "basic", "header", "query")
+KINDS: Final = ("bearer", "basic", "header", "query", "sigv4", *BUYS_BEARER)
 MAX_ORIGINS: Final = 16
-STRICTNESS: Final = (CredentialMode.STANDING, CredentialMode.PER_SESSION, CredentialMode.PER_CALL)
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", re.ASCII)
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}", re.ASCII)
 _QUERY_NAME: Final = re.compile(r"[A-Za-z0-9_.~\[\]-]{1,128}", re.ASCII)
@@ -50,14 +50,15 @@ async def set_credential(
     secret: Secret | None,
     now: Instant,
 ) -> CredentialInfo:
-    """Store a credential or replace it; its secret is demanded every time. A mode that is set already stays.
+    """Store a credential or replace it; its secret is demanded every time. A mode that is set already stays, also
+    when kind or origins change, and a new credential begins with the mode that a removed one of its name had (G2).
 
     Args:
         origins: URLs without a path; kept as `scheme://host:port`.
         secret: For kind header one line per header; for kind basic `user:password`.
 
     Raises:
-        Refused: a value that cannot be used. CredentialUnavailable: the keyring.
+        Refused: a value that cannot be used. CredentialUnavailable: the keyring. Stale: changed meanwhile, run again.
     """
     if not _NAME.fullmatch(name):
         raise Refused("a credential's name is 1-64 ASCII letters, digits, '.', '_' and '-'", code="credential")
@@ -65,15 +66,17 @@ async def set_credential(
     pinned = _origins(origins)
     if secret is None:
         raise Refused(f"credential {name}: enter the secret again; it is bound to its origins", code="secret")
-    _check_secret(kind, names, secret.reveal())
+    kept = _checked_secret(kind, names, secret.reveal())
+    if kind in BUYS_BEARER and parse_address(Seller(*names).url).origin not in pinned:
+        raise Refused("the token endpoint is not among the origins; name it with --origin, too", code="origin")
     former = await meta.get(name)
-    mode = former.mode if former else CredentialMode.STANDING
+    mode = former.mode if former else await meta.left_mode(name) or CredentialMode.STANDING
     info = CredentialInfo(name=name, kind=kind, names=names, origins=pinned, mode=mode, created_at=now)
     # first the entry, then the row, then the former entry: at no moment does a secret stand under origins not its own
-    await vault.aset(entry_name(info), secret.reveal())
-    await meta.put(info)
+    await write_secret(vault, info, kept)
+    await meta.put(info, former)
     if former is not None and entry_name(former) != entry_name(info):
-        await vault.adelete(entry_name(former))
+        await delete_secret(vault, former)
     return info
 
 
@@ -84,21 +87,21 @@ async def list_credentials(meta: CredentialMeta) -> Sequence[CredentialInfo]:
 
 async def remove_credential(vault: Vault, meta: CredentialMeta, name: str) -> None:
     """Delete secret and row. Raises NotFound, CredentialUnavailable (then nothing was removed)."""
-    info = await _existing(meta, name)
-    await vault.adelete(entry_name(info))
+    info = await existing(meta, name)
+    await delete_secret(vault, info)
     await meta.remove(name)
 
 
-async def change_mode(
-    meta: CredentialMeta, name: str, mode: CredentialMode, *, granted: bool = False
-) -> CredentialInfo:
-    """Set the mode. Towards `per_call` it changes at once; away from it only with a grant (G2).
+async def change_mode(meta: CredentialMeta, name: str, mode: CredentialMode) -> CredentialInfo:
+    """Set the mode towards `per_call`; nothing here ever sets a less strict one (G2: that takes a grant).
 
     Raises:
-        NotFound. Refused, code `mode_needs_grant`: less strict than now, and not *granted*.
+        NotFound. Refused, code `mode_needs_grant`: less strict than now. Stale: changed meanwhile, run again.
     """
-    info = await _existing(meta, name)
-    if STRICTNESS.index(mode) < STRICTNESS.index(info.mode) and not granted:
+    info = await existing(meta, name)
+    if mode is info.mode:
+        return info
+    if mode.is_looser_than(info.mode):
         raise Refused(
             f"credential {name}: from {info.mode} to {mode} is new authority; an operator grants it in the console",
             code="mode_needs_grant",
@@ -106,11 +109,12 @@ async def change_mode(
             mode=mode,
         )
     changed = msgspec.structs.replace(info, mode=mode)
-    await meta.put(changed)
+    await meta.put(changed, info)
     return changed
 
 
-async def _existing(meta: CredentialMeta, name: str) -> CredentialInfo:
+async def existing(meta: CredentialMeta, name: str) -> CredentialInfo:
+    """What may be known of a stored credential. Raises NotFound with near names."""
     info = await meta.get(name)
     if info is None:
         near = difflib.get_close_matches(name, [row.name for row in await meta.list()], n=3)
@@ -121,7 +125,12 @@ async def _existing(meta: CredentialMeta, name: str) -> CredentialInfo:
 
 def _check_kind(kind: str, names: tuple[str, ...]) -> None:
     if kind not in KINDS:
-        raise Refused("a credential's kind is bearer, basic, header:NAME, header:NAME,NAME or query:NAME", code="kind")
+        known = "bearer, basic, header:NAME, header:NAME,NAME, query:NAME, sigv4, oauth2, refresh, google or github-app"
+        raise Refused(f"a credential's kind is {known}", code="kind")
+    if kind in BUYS_BEARER:
+        if len(names) != len(Seller._fields):
+            raise Refused(f"kind {kind} needs the address that sells tokens (--token-url)", code="kind")
+        return
     least, most = {"header": (1, 2), "query": (1, 1)}.get(kind, (0, 0))
     if not least <= len(names) <= most or len({name.lower() for name in names}) != len(names):
         raise Refused(f"kind {kind} takes {least}-{most} names, each once", code="kind")
@@ -145,10 +154,13 @@ def _origins(urls: Sequence[str]) -> tuple[str, ...]:
     return tuple(sorted(set(found)))
 
 
-def _check_secret(kind: str, names: tuple[str, ...], value: str) -> None:
-    """Refuse what could not be sent; the text never quotes it."""
-    if not 1 <= len(value) <= MAX_VALUE:
-        raise Refused(f"a secret has 1-{MAX_VALUE} characters (limit of the smallest keyring)", code="secret")
+def _checked_secret(kind: str, names: tuple[str, ...], value: str) -> str:
+    """The secret as it is kept. Refuse what could not be sent; the text never quotes it."""
+    most = MAX_LONG if kind in LONG else MAX_VALUE
+    if not 1 <= len(value) <= most:
+        raise Refused(f"a secret of kind {kind} has 1-{most} characters (limit of the smallest keyring)", code="secret")
+    if kind in BUYS_BEARER:
+        return checked_secret(kind, value)
     lines = value.split(SEPARATOR) if kind == "header" else [value]
     if kind == "header" and len(lines) != len(names):
         raise Refused(f"the secret has {len(lines)} lines, the kind has {len(names)} headers", code="secret")
@@ -156,3 +168,6 @@ def _check_secret(kind: str, names: tuple[str, ...], value: str) -> None:
         raise Refused("a secret is printable ASCII without spaces at its ends", code="secret")
     if kind == "basic" and ":" not in value:
         raise Refused("kind basic: the secret is user:password", code="secret")
+    if kind == "sigv4" and not 2 <= len(value.split(":")) <= 3:
+        raise Refused("kind sigv4: the secret is ACCESS_KEY_ID:SECRET_ACCESS_KEY[:SESSION_TOKEN]", code="secret")
+    return value

@@ -21,15 +21,20 @@ from typing import Final, Protocol
 
 import msgspec
 
-from pollcore.adapters.keyring_store import Vault
+from pollcore.adapters.keyring_store import MAX_VALUE, Vault
 from pollcore.adapters.pinned import PinnedSecret
-from pollcore.facts import BootMs, CredentialUnavailable, Instant, StopDetail
+from pollcore.facts import BootMs, CredentialMode, CredentialUnavailable, Instant, Refused, Secret, Stale, StopDetail
 from pollcore.ports import Clock, CredentialInfo, CredentialValue
 
 CACHE_MS: Final = 60_000
 TOUCH_MS: Final = 15 * 60_000
 """`last_used_at` is as exact as this."""
 _DIGEST_KEY: Final = "digest-key"
+LONG: Final = frozenset({"refresh", "google", "github-app", "sigv4"})
+"""Kinds that keep a private key or a long token: more than one entry of the smallest keyring holds."""
+PARTS: Final = 5
+_MARK: Final = 8
+MAX_LONG: Final = PARTS * (MAX_VALUE - 1) - _MARK
 
 
 class CredentialMeta(Protocol):
@@ -37,11 +42,20 @@ class CredentialMeta(Protocol):
 
     async def get(self, name: str) -> CredentialInfo | None: ...
 
-    async def put(self, info: CredentialInfo) -> None:
-        """Insert or replace the row of `info.name`."""
+    async def put(self, info: CredentialInfo, former: CredentialInfo | None) -> None:
+        """Insert or replace the row of `info.name`, only while it is as *former* says (None: there is none).
+
+        Raises Stale: it has changed since it was read; a stricter mode must not be written over.
+        """
         ...
 
-    async def remove(self, name: str) -> None: ...
+    async def remove(self, name: str) -> None:
+        """Remove the row; its mode stays known (`left_mode`)."""
+        ...
+
+    async def left_mode(self, name: str) -> CredentialMode | None:
+        """The mode of a removed credential of that name: a new one begins with it (G2)."""
+        ...
 
     async def list(self) -> Sequence[CredentialInfo]:
         """By name."""
@@ -57,15 +71,22 @@ class MemoryMeta:
 
     def __init__(self) -> None:
         self._rows: dict[str, CredentialInfo] = {}
+        self._left: dict[str, CredentialMode] = {}
 
     async def get(self, name: str) -> CredentialInfo | None:
         return self._rows.get(name)
 
-    async def put(self, info: CredentialInfo) -> None:
+    async def put(self, info: CredentialInfo, former: CredentialInfo | None) -> None:
+        if self._rows.get(info.name) != former:
+            raise Stale(f"credential {info.name} has changed since it was read")
         self._rows[info.name] = info
 
     async def remove(self, name: str) -> None:
-        self._rows.pop(name, None)
+        if (gone := self._rows.pop(name, None)) is not None:
+            self._left[name] = gone.mode
+
+    async def left_mode(self, name: str) -> CredentialMode | None:
+        return self._left.get(name)
 
     async def list(self) -> Sequence[CredentialInfo]:
         return [self._rows[name] for name in sorted(self._rows)]
@@ -97,9 +118,13 @@ class KeyringCredentials:
         self._touched: dict[str, int] = {}
         self._key: bytes | None = None
 
-    async def read(self, name: str) -> CredentialValue:
-        """The secret for one use; the metadata is read afresh each time. Raises CredentialUnavailable."""
-        info = await self._info(name)
+    async def info(self, name: str) -> CredentialInfo:
+        """What may be known of it, read afresh, without the keyring. Raises CredentialUnavailable."""
+        return await self._info(name)
+
+    async def read(self, name: str, info: CredentialInfo | None = None) -> CredentialValue:
+        """The secret for one use. *info*: the metadata, just read. Raises CredentialUnavailable."""
+        info = info or await self._info(name)
         kept = self._kept.get(name)
         if kept is None or not self._is_good(kept, info):
             kept = await self._shared_read(info)
@@ -122,6 +147,14 @@ class KeyringCredentials:
             self._kept.clear()
         else:
             self._kept.pop(name, None)
+
+    async def renew(self, info: CredentialInfo, secret: Secret) -> None:
+        """Replace the kept secret of *info* by one that its provider gave in its place (a new refresh token).
+
+        Raises CredentialUnavailable.
+        """
+        await write_secret(self._vault, info, secret.reveal())
+        self.forget(info.name)
 
     async def _info(self, name: str) -> CredentialInfo:
         info = await self._meta.get(name)
@@ -160,7 +193,8 @@ class KeyringCredentials:
 
     async def _from_keyring(self, info: CredentialInfo) -> _Kept:
         entry = entry_name(info)
-        value, key = await self._vault.aget(entry, _DIGEST_KEY)
+        *parts, key = await self._vault.aget(*entries(info), _DIGEST_KEY)
+        value = joined(parts)
         if value is None:
             self.forget(info.name)
             raise CredentialUnavailable(
@@ -194,3 +228,45 @@ def entry_name(info: CredentialInfo) -> str:
     """Where the secret of *info* is kept: its name, and a digest of where and how it may be sent."""
     pinned = msgspec.json.encode([info.kind, info.names, sorted(info.origins)])
     return f"credential/{info.name}/{hashlib.sha256(pinned).hexdigest()[:16]}"
+
+
+def entries(info: CredentialInfo) -> tuple[str, ...]:
+    """Where the secret of *info* lies: one entry, or PARTS for kinds whose secrets are longer than one may be."""
+    base = entry_name(info)
+    return tuple(f"{base}/{n}" for n in range(PARTS)) if info.kind in LONG else (base,)
+
+
+def joined(parts: Sequence[str | None]) -> str | None:
+    """The secret in *parts* as `write_secret` wrote them; None: there is none, or it was not written whole."""
+    if len(parts) == 1:
+        return parts[0]
+    if any(part is None for part in parts):
+        return None
+    whole = "".join(str(part)[1:] for part in parts)
+    mark, value = whole[:_MARK], whole[_MARK:]
+    return value if value and mark == _mark(value) else None
+
+
+async def write_secret(vault: Vault, info: CredentialInfo, value: str) -> None:
+    """Write the secret of *info*. Raises Refused: too long; CredentialUnavailable: the keyring."""
+    names = entries(info)
+    if len(names) == 1:
+        await vault.aset(names[0], value)
+        return
+    if len(value) > MAX_LONG:
+        raise Refused(f"a secret of kind {info.kind} has up to {MAX_LONG} characters", code="secret")
+    whole, size = _mark(value) + value, MAX_VALUE - 1
+    for n, name in enumerate(names):
+        # keyrings keep no empty text
+        await vault.aset(name, "+" + whole[n * size : (n + 1) * size])
+
+
+async def delete_secret(vault: Vault, info: CredentialInfo) -> None:
+    """Delete every entry of *info*. Raises CredentialUnavailable."""
+    for name in entries(info):
+        await vault.adelete(name)
+
+
+def _mark(value: str) -> str:
+    """Tells a secret that was written whole from one whose parts are of two writings."""
+    return hashlib.sha256(value.encode()).hexdigest()[:_MARK]

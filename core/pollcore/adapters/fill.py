@@ -10,10 +10,11 @@ from __future__ import annotations
 import base64
 import re
 from typing import Final
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from pollcore.adapters.address import Address, parse_address
 from pollcore.adapters.pinned import SEPARATOR, PinnedSecret
+from pollcore.adapters.signing import CannotSign, signed_headers
 from pollcore.facts import FaultKind, Request, Secret
 
 MAX_HEADERS: Final = 64
@@ -70,19 +71,24 @@ def fill(request: Request, secret: Secret | None) -> Filled:
         raise Unsendable(FaultKind.PROTOCOL, "the request's method cannot be sent")
     headers = [(b"host", address.host_header.encode())]
     names = _plain_headers(request, headers)
-    target = address.target
+    target, body = address.target, request.body
     if request.slot is not None and request.slot.kind != "none":
         if secret is None:
             raise Unsendable(FaultKind.PROTOCOL, "the request wants a credential and was given none")
-        target = _secret_into(request, secret.reveal(), headers, names, target)
+        if request.slot.kind == "form":
+            body = _form_into(request.slot.names, secret.reveal(), headers, names, body or b"")
+        elif request.slot.kind == "sigv4":
+            _sign(request, address, secret.reveal(), headers, names)
+        else:
+            target = _secret_into(request, secret.reveal(), headers, names, target)
     if "user-agent" not in names:
         headers.append((b"user-agent", USER_AGENT))
     if "accept" not in names:
         headers.append((b"accept", b"*/*"))
     headers.append((b"accept-encoding", b"gzip, identity"))
-    if request.body is not None:
-        headers.append((b"content-length", str(len(request.body)).encode()))
-    return Filled(address, request.method, target.encode(), headers, request.body)
+    if body is not None:
+        headers.append((b"content-length", str(len(body)).encode()))
+    return Filled(address, request.method, target.encode(), headers, body)
 
 
 def _address(request: Request, secret: Secret | None) -> Address:
@@ -146,6 +152,43 @@ def _secret_into(request: Request, value: str, headers: list[tuple[bytes, bytes]
         names.add(low)
         headers.append((low.encode(), text.encode()))
     return target
+
+
+def _sign(request: Request, address: Address, value: str, headers: list[tuple[bytes, bytes]], names: set[str]) -> None:
+    """AWS Signature Version 4; the slot names service and region."""
+    slot = request.slot
+    assert slot is not None
+    if len(slot.names) != 2 or names & {"authorization", "x-amz-date", "x-amz-security-token"}:
+        raise Unsendable(FaultKind.PROTOCOL, "a signed request takes service and region, and no header of its own kind")
+    plain = [(name.decode(), text.decode()) for name, text in headers]
+    url = f"{address.scheme}://{address.host_header}{address.target}"
+    try:
+        added = signed_headers(value, slot.names[0], slot.names[1], request.method, url, plain, request.body or b"")
+    except CannotSign as error:
+        problem = str(error)
+    except Exception as error:
+        # the library's text may quote what it was given
+        problem = f"the request cannot be signed ({type(error).__name__})"
+    else:
+        headers += [(name.lower().encode(), text.encode()) for name, text in added]
+        return
+    raise Unsendable(FaultKind.PROTOCOL, problem)
+
+
+def _form_into(
+    fields: tuple[str, ...], value: str, headers: list[tuple[bytes, bytes]], names: set[str], body: bytes
+) -> bytes:
+    """Fields of a form, one line of the secret each; a first field `authorization` goes out as a Basic header.
+
+    For the requests that buy a token alone: no contract has this kind (RFC 6749 sections 2.3.1, 6).
+    """
+    values = value.split(SEPARATOR)
+    if not fields or len(fields) != len(values) or "authorization" in names:
+        raise Unsendable(FaultKind.PROTOCOL, "the stored secret does not fit the form; set it anew")
+    pairs = list(zip(fields, values, strict=True))
+    if pairs[0][0] == "authorization":
+        headers.append((b"authorization", b"Basic " + base64.b64encode(pairs.pop(0)[1].encode())))
+    return b"&".join(part for part in (body, urlencode(pairs).encode()) if part)
 
 
 def _credential_headers(kind: str, names: tuple[str, ...], value: str) -> list[tuple[str, str]]:

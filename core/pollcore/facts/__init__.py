@@ -1,5 +1,6 @@
 """Facts: the plain values that all floors share. No I/O, no rules."""
 
+from pollcore.facts.approval import CallGrant, Session
 from pollcore.facts.audit import AuditEvent
 from pollcore.facts.decision import Decision, Escalate, Succeed, Wait
 from pollcore.facts.errors import (
@@ -35,6 +36,7 @@ from pollcore.facts.names import (
     ActionKind,
     ActionOutcome,
     ChoiceKind,
+    ContractUse,
     CredentialMode,
     DelaySource,
     EventName,
@@ -50,11 +52,14 @@ from pollcore.facts.policy import (
     MAX_FAILURES,
     MAX_REQUESTS,
     MAX_SPAN,
+    SESSION_CALLS,
+    SESSION_MINUTES,
     Cancel,
     Confirm,
     ExtendSize,
     Limits,
     Policy,
+    RateScope,
     Schedule,
 )
 from pollcore.facts.provider import (
@@ -70,20 +75,23 @@ from pollcore.facts.provider import (
 )
 from pollcore.facts.question import Choice, Effect, Escalation, Grant, Operator
 from pollcore.facts.request import Request, Slot, Snapshot
-from pollcore.facts.secret import MASK, Secret, mask_url
+from pollcore.facts.secret import BUYS_BEARER, MASK, Secret, mask_url
 
 __all__ = [
+    "BUYS_BEARER",
     "ActionKind",
     "ActionOutcome",
     "ActionRecord",
     "Answer",
     "AuditEvent",
     "BootMs",
+    "CallGrant",
     "Cancel",
     "Choice",
     "ChoiceKind",
     "Confirm",
     "ContractError",
+    "ContractUse",
     "CredentialMode",
     "CredentialUnavailable",
     "DAY",
@@ -123,13 +131,17 @@ __all__ = [
     "Operator",
     "Policy",
     "PollconsoleError",
+    "RateScope",
     "Refused",
     "Request",
     "ResultPointer",
     "SECOND",
+    "SESSION_CALLS",
+    "SESSION_MINUTES",
     "Schedule",
     "SealedUnreadable",
     "Secret",
+    "Session",
     "Slot",
     "Snapshot",
     "Stale",

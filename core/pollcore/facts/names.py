@@ -126,9 +126,13 @@ class StopDetail(StrEnum):
     KEYRING_LOCKED = "keyring_locked"
     KEYRING_TIMEOUT = "keyring_timeout"
     KEYRING_ABSENT = "keyring_absent"
+    TOKEN_REFUSED = "token_refused"
+    """What the keyring holds bought no usable token (K5)."""
     ORIGIN_NOT_PINNED = "origin_not_pinned"
     SECOND_SUBMISSION = "second_submission"
     """B2: a later operation for the same provider, account and job; sends nothing until granted."""
+    PROVIDER_TRY = "provider_try"
+    """B2: one request of `provider try`; a later wait for the job goes on with its count and asks nothing."""
     OUTCOME_UNKNOWN = "outcome_unknown"
     """The answer of an action was lost (O5)."""
     INTERNAL = "internal"
@@ -220,8 +224,14 @@ class EventName(StrEnum):
     GRANT_REFUSED = "grant_refused"
     REJECTED = "rejected"
     CLOSED = "closed"
+    TRIED = "tried"
+    """A `provider try` ended: one request, what a wait would have decided, and that nobody waits."""
     HELD = "held"
     HOLD_ENDED = "hold_ended"
+    APPROVAL_EXPIRED = "approval_expired"
+    """Nobody answered a question about one call in its time: unseen, or seen and not answered (G7); no denial."""
+    SESSION_ENDED = "session_ended"
+    """A session of a credential was ended before its time and calls were."""
     PAUSED = "paused"
     CANCEL_SENT = "cancel_sent"
     CANCEL_ANSWERED = "cancel_answered"
@@ -231,6 +241,14 @@ class EventName(StrEnum):
     CLOCK_STEP = "clock_step"
     CREDENTIAL_REFUSED = "credential_refused"
     CREDENTIAL_CHANGED = "credential_changed"
+    CONTRACT_DECIDED = "contract_decided"
+    """X7: an operator said what the status requests under a contract are."""
+    CONTRACT_SEEN = "contract_seen"
+    """G5: an operator has opened a contract's text in the console."""
+    ARCHIVED = "archived"
+    """Records of ended operations went out of the store into an archive file."""
+    AUDIT_KEYS = "audit_keys"
+    """Keys of the audit were deleted or moved."""
     LATE_RESULT = "late_result"
     """A late owner's answer: recorded, changes nothing (O2)."""
 
@@ -241,6 +259,19 @@ class CredentialMode(StrEnum):
     STANDING = "standing"
     PER_SESSION = "per_session"
     PER_CALL = "per_call"
+
+    def is_looser_than(self, other: CredentialMode) -> bool:
+        """G2: a human would be asked less often than under *other*."""
+        order = list(CredentialMode)
+        return order.index(self) < order.index(other)
+
+
+class ContractUse(StrEnum):
+    """X7: what an operator said of the status requests under one contract digest, once."""
+
+    READ_ONLY = "read_only"
+    ACTION = "action"
+    """Each status request needs its own approval."""
 
 
 class ActionKind(StrEnum):

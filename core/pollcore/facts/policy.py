@@ -12,6 +12,11 @@ import msgspec
 from pollcore.facts.instant import HOUR, MINUTE, SECOND
 
 
+SESSION_MINUTES: Final = 480
+SESSION_CALLS: Final = 200
+"""G6: a session's bounds; a contract may set them lower, never higher."""
+
+
 class ExtendSize(msgspec.Struct, frozen=True):
     """One size of extension that the contract lists (E4)."""
 
@@ -70,6 +75,16 @@ class Limits(msgspec.Struct, frozen=True):
     max_rate_limited: int | None = None
 
 
+class RateScope(msgspec.Struct, frozen=True):
+    """R38: at most *requests* status requests in *per_ms*, counted in the store for each value of *scope*: `provider`,
+    `account`, `credential` (of this provider), or `route` (one step of the contract; *step* names it, None: each)."""
+
+    scope: str
+    requests: int
+    per_ms: int
+    step: str | None = None
+
+
 class Policy(msgspec.Struct, frozen=True):
     """Everything that decisions, choices and grants read of a contract."""
 
@@ -86,6 +101,9 @@ class Policy(msgspec.Struct, frozen=True):
     can_resubmit: bool = False
     observation_read_only: bool = True
     least_mode: str = "standing"
+    session_minutes: int = SESSION_MINUTES
+    session_calls: int = SESSION_CALLS
+    """G6: what one session of a `per_session` credential lets out."""
 
 
 MAX_SPAN: Final = 366 * 24 * HOUR

@@ -16,7 +16,7 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
 
     what: str
     """`deadline`, `status_requests`, `transport_failures`, `rate_limited`, `useful_until`, `last_possible_check`,
-    `contract`, `credential`."""
+    `contract`, `credential`, `observation` (what a contract's status requests are, X7)."""
     before: int | str | None
     after: int | str | None
 
@@ -38,6 +38,8 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     rate_limited: int = 0
     credential: str | None = None
     contract_digest: str | None = None
+    call: str | None = None
+    """Digest of the exact request, or of the session, that this choice approves with its grant (G4, G7); None: none."""
     effects: tuple[Effect, ...] = ()
     leads_to: str = ""
     """One plain sentence: what happens then."""
@@ -69,6 +71,11 @@ class Escalation(msgspec.Struct, frozen=True, kw_only=True):
     operator: str | None = None
     decision_text: str | None = None
     expires_at: Instant | None = None
+    """G7: when the question expires while a console stays open; None: it does not, or no console is open now."""
+    seen_at: Instant | None = None
+    """When its card was first painted on a console."""
+    left_ms: int | None = None
+    """What is left of its time while no console is open; None: all of it."""
 
 
 class Operator(msgspec.Struct, frozen=True):

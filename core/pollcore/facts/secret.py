@@ -6,9 +6,11 @@ Source: spec K1; Python strings cannot be wiped, so values are kept short-lived 
 
 from __future__ import annotations
 
-from typing import NoReturn
+from typing import Final, NoReturn
 
 MASK = "********"
+BUYS_BEARER: Final = ("oauth2", "refresh", "google", "github-app")
+"""Kinds of credential whose secret buys a short-lived bearer token (K5); to a contract they are `bearer`."""
 
 
 class Secret:

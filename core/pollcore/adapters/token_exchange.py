@@ -1,0 +1,179 @@
+"""Credentials whose secret buys a short-lived bearer token (port `Credentials`, around another one).
+
+Job: keep a bought token in memory until it is about to end, buy the next with one bounded request at a time. To the
+controller the bought token is the secret. Must not know: contracts, keyring libraries, what the token is used for.
+
+The next token is bought aside while the old one still holds, so that a seller's bad minute stops nobody. A purchase
+goes to the seller that the credential names and is pinned to, at most once in AGAIN_MS after a failure, and is no
+status request (it asks the provider nothing about the job). The digest stays that of the kept
+secret: a refused token is a refused credential until the operator enters another one (H3, K5).
+Source: spec K2, K3, K5, H3.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
+
+import msgspec
+
+from pollcore.adapters.pinned import PinnedSecret
+from pollcore.adapters.token_kinds import TokenRefused, sale, token_of
+from pollcore.facts import BUYS_BEARER, Answer, BootMs, CredentialUnavailable, Fault, Secret, StopDetail
+from pollcore.ports import Clock, CredentialInfo, CredentialValue, Transport
+
+AGAIN_MS: Final = 10_000
+"""After a purchase that failed, the next may begin."""
+MARGIN_MS: Final = 60_000
+"""The next token is bought this long before the old one ends, or a tenth of its life where that is longer."""
+SAFETY_MS: Final = 5_000
+"""A token is not sent when it ends sooner than this: the request is on its way for a while."""
+
+
+class Kept(Protocol):
+    """Where what tokens are bought with is kept: `KeyringCredentials`."""
+
+    async def info(self, name: str) -> CredentialInfo: ...
+
+    async def read(self, name: str, info: CredentialInfo | None = None) -> CredentialValue: ...
+
+    async def digest(self, name: str) -> str: ...
+
+    async def known(self) -> Sequence[CredentialInfo]: ...
+
+    def forget(self, name: str | None = None) -> None: ...
+
+    async def renew(self, info: CredentialInfo, secret: Secret) -> None:
+        """Replace the kept secret of *info* by one that its provider gave in its place (a new refresh token)."""
+        ...
+
+
+class _Bought(msgspec.Struct, frozen=True):
+    token: PinnedSecret
+    digest: str
+    created_at: int
+    renew: BootMs
+    ends: BootMs
+    boot_id: str
+
+
+class ExchangedCredentials:
+    """The real `Credentials`: as *kept* gives them, and bearer tokens for those that buy one. For one event loop."""
+
+    def __init__(self, kept: Kept, transport: Callable[[], Transport], clock: Clock) -> None:
+        """*transport*: made when the first token is bought."""
+        self._kept = kept
+        self._transport = transport
+        self._clock = clock
+        self._bought: dict[str, _Bought] = {}
+        self._buying: dict[str, asyncio.Task[_Bought]] = {}
+        self._failed: dict[str, tuple[BootMs, str]] = {}
+
+    async def info(self, name: str) -> CredentialInfo:
+        """What may be known of it, read afresh, without the keyring. Raises CredentialUnavailable."""
+        return await self._kept.info(name)
+
+    async def digest(self, name: str) -> str:
+        """The keyed digest of what the keyring holds now. Raises CredentialUnavailable."""
+        return await self._kept.digest(name)
+
+    async def known(self) -> Sequence[CredentialInfo]:
+        """All that is known of every credential, but its value."""
+        return await self._kept.known()
+
+    def forget(self, name: str | None = None) -> None:
+        """Drop what is kept in memory of *name*, or of all: after a denial."""
+        self._kept.forget(name)
+        for each in list(self._bought) if name is None else [name]:
+            self._bought.pop(each, None)
+
+    async def read(self, name: str, info: CredentialInfo | None = None) -> CredentialValue:
+        """The secret for one use; for a kind that buys, a token that still holds. Raises CredentialUnavailable."""
+        value = await self._kept.read(name, info)
+        if value.info.kind not in BUYS_BEARER:
+            return value
+        bought, now = self._bought.get(name), self._clock.now()
+        if bought is None or not _is_of(bought, value, now.boot_id) or now.boot >= bought.ends:
+            bought = await self._shared_purchase(value)
+        elif now.boot >= bought.renew:
+            self._buy_aside(value)
+        return CredentialValue(value.info, bought.token, value.digest)
+
+    def _buy_aside(self, value: CredentialValue) -> None:
+        """The old token still holds: nobody waits for the new one, and nobody stops when it cannot be had."""
+        if value.info.name not in self._buying and self._recent_failure(value.info.name) is None:
+            self._start(value)
+
+    def _recent_failure(self, name: str) -> str | None:
+        at, why = self._failed.get(name, (BootMs(0), ""))
+        return why if why and 0 <= self._clock.now().boot - at < AGAIN_MS else None
+
+    def _start(self, value: CredentialValue) -> asyncio.Task[_Bought]:
+        name = value.info.name
+        task = self._buying[name] = asyncio.create_task(self._purchase(value))
+        task.add_done_callback(lambda done: self._ended(name, done))
+        return task
+
+    async def _shared_purchase(self, value: CredentialValue) -> _Bought:
+        """One purchase for all who ask at the same time."""
+        name = value.info.name
+        task = self._buying.get(name)
+        if task is None:
+            if (why := self._recent_failure(name)) is not None:
+                raise CredentialUnavailable(why, StopDetail.TOKEN_REFUSED)
+            task = self._start(value)
+        try:
+            # one who is cancelled must not cancel the others' purchase
+            return await asyncio.shield(task)
+        except CredentialUnavailable as error:
+            message, detail = str(error), error.detail
+        raise CredentialUnavailable(message, detail)
+
+    def _ended(self, name: str, task: asyncio.Task[_Bought]) -> None:
+        self._buying.pop(name, None)
+        if not task.cancelled():
+            task.exception()
+
+    async def _purchase(self, value: CredentialValue) -> _Bought:
+        info, now = value.info, self._clock.now()
+        problem: str | None = None
+        try:
+            request, secret = sale(info.kind, info.names, value.secret, now.wall)
+            answer = await self._transport().send(request, PinnedSecret(secret.reveal(), info.origins))
+            if isinstance(answer, Fault):
+                problem = f"the token endpoint gave no answer: {answer.text or answer.kind.value}"
+            else:
+                return await self._keep(value, answer)
+        except TokenRefused as refused:
+            problem = str(refused)
+        text = f"credential {info.name}: {problem}"
+        self._failed[info.name] = (now.boot, text)
+        raise CredentialUnavailable(text, StopDetail.TOKEN_REFUSED)
+
+    async def _keep(self, value: CredentialValue, answer: Answer) -> _Bought:
+        info, now = value.info, self._clock.now()
+        token = token_of(info.kind, info.names, answer, now.wall)
+        digest = value.digest
+        if token.refresh is not None:
+            first = value.secret.reveal().partition("\n")[0]
+            # the old refresh token may be spent: the new one is kept before the token is used
+            await self._kept.renew(info, Secret(f"{first}\n{token.refresh.reveal()}"))
+            digest = await self._kept.digest(info.name)
+        life = token.life_s * 1_000
+        bought = _Bought(
+            token=PinnedSecret(token.access.reveal(), info.origins),
+            digest=digest,
+            created_at=info.created_at,
+            renew=BootMs(now.boot + life - min(max(MARGIN_MS, life // 10), life // 2)),
+            ends=BootMs(now.boot + max(life - SAFETY_MS, life // 2)),
+            boot_id=now.boot_id,
+        )
+        self._bought[info.name] = bought
+        self._failed.pop(info.name, None)
+        return bought
+
+
+def _is_of(bought: _Bought, value: CredentialValue, boot_id: str) -> bool:
+    """Bought with what is kept now, on this boot's clock."""
+    return (bought.digest, bought.created_at, bought.boot_id) == (value.digest, value.info.created_at, boot_id)
