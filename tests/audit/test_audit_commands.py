@@ -110,7 +110,8 @@ def test_a_home_without_a_keyring_is_exported_and_verified_elsewhere(
     report = json.loads(text)
     assert (code, report["keys_in"], report["story"]["differing_count"]) == (0, "key file", 0)
     assert call(capsys, "audit", "new-keys", *at)[0] == 0
-    assert call(capsys, "audit", "forget", "0", "--because", "kept long enough", *at)[0] == 0
+    assert call(capsys, "audit", "forget", "0", "--because", "kept long enough", *at)[0] == 2  # nobody confirmed
+    assert call(capsys, "audit", "forget", "0", "--because", "kept long enough", "--yes", *at)[0] == 0
     code, text, _ = call(capsys, "audit", "verify", "--json", "--with-key", *at)
     report = json.loads(text)
     assert (report["epoch"], report["story"]["unreadable"]) == (1, 1)

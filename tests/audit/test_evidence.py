@@ -40,8 +40,12 @@ def proved(path: Path, log: Log) -> Report:
 
 
 def stranger(path: Path, log: Log) -> tuple[int, str]:
+    return stranger_says(path, key_text(log.log_id, log.public))
+
+
+def stranger_says(path: Path, key: str | None) -> tuple[int, str]:
     script = Path(__file__).with_name("stranger.py")
-    command = [sys.executable, "-I", str(script), str(path), key_text(log.log_id, log.public)]
+    command = [sys.executable, "-I", str(script), str(path), str(key)]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
     return ended.returncode, ended.stdout + ended.stderr
 

@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pollcore.facts import CredentialUnavailable, Refused
+from pollcore.facts import CredentialUnavailable, Instant, Refused, iso
 
 if TYPE_CHECKING:
     from pollcore.assembly import Core
-    from pollcore.chain.findings import Head, Report
+    from pollcore.chain.findings import Archived, Head, Report
 
 
 def verify(
@@ -24,6 +24,7 @@ def verify(
     *,
     heads: Sequence[str] = (),
     key: str | None = None,
+    archives: Sequence[str] = (),
     progress: Callable[[int], None] | None = None,
     **overrides: Any,
 ) -> dict[str, Any]:
@@ -32,6 +33,7 @@ def verify(
     Args:
         heads: each a signed checkpoint, a file of one, or `NUMBER:HASH`.
         key: the verification key that was kept elsewhere.
+        archives: archive files of this store, verified before what it still has, as one log.
     """
     from pollcore.adapters.audit_verify import Wanted, verify_file, verify_store
     from pollcore.assembly import open_core
@@ -49,20 +51,29 @@ def verify(
         anchor, anchored = asyncio.run(_anchor(core))
         if anchor is not None:
             known.append(Head(anchor.seq, anchor.hash, "the anchor", anchor.log_id))
-        report = verify_store(core.home.database, Wanted(key=kept, heads=known, progress=progress))
+        paths = [Path(name) for name in archives]
+        report = verify_store(core.home.database, Wanted(key=kept, heads=known, progress=progress, archives=paths))
     else:
         report = verify_file(Path(file), Wanted(key=kept, heads=known, progress=progress))
-    return _document(report) | {"anchor": anchored}
+    return document(report) | {"anchor": anchored}
 
 
 async def _anchor(core: Core) -> tuple[Any, str]:
-    """The anchor of the home and what to say of it; the keyring is asked for nothing else, and nothing is opened."""
+    """The anchor of a home that is not opened; its settings say where it is looked for. As `anchor`."""
     try:
         core.configure()
+    except Refused as error:
+        return None, f"not compared: {error}"
+    return await anchor(core)
+
+
+async def anchor(core: Core) -> tuple[Any, str]:
+    """The anchor of the home and what to say of it; the keyring is asked for nothing else, and nothing is opened."""
+    try:
         found = await core.audit.room.anchor()
     except (CredentialUnavailable, Refused) as error:
         return None, f"not compared: {error}"
-    return found, "none in the keyring" if found is None else f"link {found.seq:,}"
+    return found, f"none in the {core.audit.room.anchor_in}" if found is None else f"link {found.seq:,}"
 
 
 def _head(text: str) -> Head:
@@ -80,7 +91,8 @@ def _head(text: str) -> Head:
     return Head(seq, head, "the expected head", log_id)
 
 
-def _document(report: Report) -> dict[str, Any]:
+def document(report: Report) -> dict[str, Any]:
+    """A report as `audit verify --json` prints it, without `anchor`."""
     return {
         "verdict": report.verdict.value,
         "exit_code": report.verdict.exit_code,
@@ -91,12 +103,31 @@ def _document(report: Report) -> dict[str, Any]:
         "key_compared": report.key_compared,
         "keys_in": report.keys_in,
         "links": report.links,
-        "head": None if report.head is None else f"{report.links}:{report.head.hex()}",
+        "first_link": report.first,
+        "last_link": report.last,
+        "head": None if report.head is None else f"{report.last}:{report.head.hex()}",
         "epoch": report.epoch,
         "checkpoints": report.notes,
         "signed_to": report.signed_to,
         "confirmed_to": report.known_to,
+        "archives": [_archived(one) for one in report.archives],
         "remarks": list(report.remarks),
+    }
+
+
+def _archived(one: Archived) -> dict[str, Any]:
+    """*held* true: the file was given, and is the one that the store names."""
+    return {
+        "archive": one.no,
+        "at": iso(Instant(one.at)),
+        "file": one.path,
+        "bytes": one.size,
+        "sha256": one.sha256.hex(),
+        "first_link": one.after + 1 if one.last > one.after else None,
+        "last_link": one.last if one.last > one.after else None,
+        "operations": one.operations,
+        "requests": one.charges,
+        "held": one.held,
     }
 
 
@@ -129,21 +160,66 @@ async def new_keys(core: Core, why: str) -> dict[str, Any]:
     return {"epoch": log.epoch}
 
 
-async def forget(core: Core, epoch: int, because: str) -> None:
+async def forget(core: Core, epoch: int, because: str, operator: str | None = None) -> None:
     """Delete an old epoch's reading key for good, on record. Raises Refused, CredentialUnavailable."""
+    await forget_epochs(core, [epoch], because, operator)
+
+
+async def forget_epochs(core: Core, epochs: Sequence[int], because: str, operator: str | None = None) -> None:
+    """The same for several. It is on record before the first key is gone: a call that is cut off is known."""
     from pollcore.adapters.audit_epochs import forget as delete
+    from pollcore.adapters.audit_epochs import require_over
     from pollcore.adapters.audit_read import reading_keys
     from pollcore.facts import AuditEvent, EventName
 
     await core.prepare()
-    public = (await reading_keys(core.store)).get(epoch)
-    if public is None:
-        raise Refused(f"the log has no epoch {epoch}", code="audit")
-    await delete(core.audit, epoch, public)
+    public = await reading_keys(core.store)
+    for epoch in epochs:
+        if epoch not in public:
+            raise Refused(f"the log has no epoch {epoch}", code="audit")
+        require_over(core.audit, epoch)
     now = core.clock.now()
-    text = f"reading key of audit epoch {epoch} deleted"
-    event = AuditEvent(at=now.wall, event=EventName.CREDENTIAL_CHANGED, text=text, reason=because)
+    text = f"reading keys of audit epochs {', '.join(map(str, epochs))} deleted"
+    event = AuditEvent(at=now.wall, event=EventName.AUDIT_KEYS, text=text, detail=because, operator=operator)
     await core.store.record(now, (event,))
+    for epoch in epochs:
+        await delete(core.audit, epoch, public[epoch])
+
+
+async def epochs(core: Core) -> list[dict[str, Any]]:
+    """Every epoch of the log: `epoch`, `from`, `until` (null: it is in force), `readable`. Asks the keyring."""
+    from pollcore.adapters.audit_read import epochs as every
+
+    found = await every(core.store, core.audit.room)
+    return [
+        {"epoch": one.epoch, "from": iso(one.since), "until": None if one.until is None else iso(one.until),
+         "readable": one.readable}
+        for one in found
+    ]  # fmt: skip
+
+
+async def move_keys(core: Core, operator: str) -> dict[str, Any]:
+    """Move keys out of files of the home to where the settings want them. Raises Refused, CredentialUnavailable."""
+    from pollcore.adapters.audit_move import Move, settled
+    from pollcore.adapters.worker_lock import Deaths
+    from pollcore.facts import SECOND, AuditEvent, EventName
+
+    await core.audit.load(core.store)
+    now = core.clock.now()
+    is_dead = Deaths(core.home.workers)
+    recent = [one for one in await core.store.workers() if now.wall - one.beat_at < 60 * SECOND]
+    live = [one for one in recent if not is_dead(one.owner)]
+    if live:
+        raise Refused(
+            f"stop the core first, process {live[0].pid} on {live[0].host}: it holds the keys", code="running"
+        )
+    move = Move(core.home.home, core.vault, core.config.audit_key_file)
+    where = await asyncio.to_thread(move.copy)
+    text = f"keys moved from the home's files to {'the keyring' if where == 'keyring' else where}"
+    event = AuditEvent(at=now.wall, event=EventName.AUDIT_KEYS, text=text, operator=operator)
+    await core.store.record(now, (event,))
+    await asyncio.to_thread(move.remove)
+    return {"keys_in": where, "epoch": await settled(core.audit, core.store, now)}
 
 
 async def accept_loss(core: Core, because: str) -> None:

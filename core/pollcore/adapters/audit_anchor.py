@@ -14,6 +14,7 @@ from typing import Final, Protocol
 
 from pollcore.adapters.audit_chain import ChainAudit, LogState, decode_state
 from pollcore.adapters.audit_keys import KeyRoom
+from pollcore.adapters.audit_parts import cut_from
 from pollcore.adapters.audit_safe import Anchor
 from pollcore.chain.layout import HASH
 from pollcore.facts import CredentialUnavailable, Moment, StopDetail
@@ -101,6 +102,11 @@ async def compare(store: AuditStore, log: LogState, found: Anchor) -> str | None
     """What is wrong between an anchor and the chain; None: the chain holds the link that the anchor knows."""
     if found.log_id != log.log_id:
         return f"the anchor is of another log, {found.log_id.hex()}; this store was replaced"
+    cut = await cut_from(store)
+    if cut is not None and found.seq <= cut.seq:
+        # older than what was archived: only the archive's file could contradict it, at its end alone the store can
+        same = found.seq < cut.seq or found.hash == cut.hash
+        return None if same else f"altered; link {found.seq:,} is not the one that the anchor knows"
     there = await store.audit_links(after=found.seq - 1, limit=1)
     if not there or there[0].seq != found.seq:
         tip = await store.audit_tip()

@@ -47,6 +47,8 @@ class LogState(msgspec.Struct, frozen=True):
     since: int
     """When the epoch began, ms; and the number of the link that began it."""
     since_seq: int
+    previous: bytes | None = None
+    """The verification key of the epoch before, whose signing key is to be deleted; a crash may have kept it."""
 
     def encoded(self) -> bytes:
         """As stored."""
@@ -99,9 +101,16 @@ class ChainAudit:
         self.begun = False
         """This process has seen a chain in this home."""
         self.torn: Torn | None = None
+        self.granted = 0
+        """The last link of this process's newest transaction that carried a grant out; it may have been undone."""
         self._run: _Run | None = None
         self._raw: bytes | None = None
         self._state: LogState | None = None
+
+    @property
+    def has_sealed(self) -> bool:
+        """This process has made links."""
+        return self._run is not None
 
     def links(self, tip: AuditTip | None, events: Sequence[AuditEvent]) -> Sequence[AuditLink]:
         """One link for each event, with the links that must come before them. Empty: no chain has begun here.
@@ -116,7 +125,11 @@ class ChainAudit:
                     "the audit chain of this store is gone: keep the file, see 'pollconsole audit verify'"
                 )
             return ()
-        return self.seal(tip, Kind.EVENT, [_encode(event) for event in events])
+        grants = any(event.event is EventName.GRANTED for event in events)
+        made = self.seal(tip, Kind.EVENT, [_encode(event) for event in events], sign=grants)
+        if grants:
+            self.granted = made[-1].seq
+        return made
 
     def seal(self, tip: AuditTip, kind: Kind, contents: Sequence[bytes], *, sign: bool = False) -> list[AuditLink]:
         """Sealed links behind *tip*; *sign*: a checkpoint over the last one, if this process can sign."""

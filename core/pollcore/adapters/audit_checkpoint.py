@@ -19,11 +19,12 @@ from pollcore.adapters import audit_epochs
 from pollcore.adapters.audit_anchor import SEE, Anchoring, AuditStore
 from pollcore.adapters.audit_chain import ChainAudit, LogState, begin, decode_state
 from pollcore.adapters.audit_keys import KeyRoom, Safes, new_keys
+from pollcore.adapters.audit_parts import cut_from
 from pollcore.adapters.audit_tail import judge_tail, keys_in
 from pollcore.chain.layout import HASH, Kind
 from pollcore.chain.notes import key_text
 from pollcore.facts import CredentialUnavailable, Grant, Instant, Moment, Refused, iso
-from pollcore.ports import AuditExtension, AuditTip, Write
+from pollcore.ports import AuditExtension, AuditTip, Granting
 
 WAY_OUT: Final = (
     "unlock the keyring, or name [audit] key_file in config.toml where there is none; polls go on meanwhile"
@@ -86,8 +87,9 @@ class AuditKeeper:
             self.chain.alarm = f"the audit chain, or the record of its keys, is gone from the store: {SEE}"
             return True
         self.log = decode_state(raw)
+        cut = await cut_from(store)
         first = await store.audit_links(limit=1)
-        self._keys_in = keys_in(first[0].blob) if first else "nowhere"
+        self._keys_in = keys_in(cut.keys.begin if cut else first[0].blob) if first else "nowhere"
         last = await store.audit_links(after=max(0, tip.seq - 3), limit=3)
         self.chain.torn, wrong = judge_tail(self.log, last)
         if wrong is not None:
@@ -134,6 +136,8 @@ class AuditKeeper:
         """Before a process polls: the signing key, the anchor against the chain. `state` tells what is wrong."""
         await self._try_signer(now)
         await self.anchor(store, now)
+        if self._since is None:
+            await audit_epochs.sweep(self)
 
     async def anchor(self, store: AuditStore, now: Moment) -> bool:
         """Raise the anchor to the tip that is committed now. False: not possible; `state` says why."""
@@ -201,7 +205,7 @@ class AuditKeeper:
 
     # --- grants -----------------------------------------------------------------------------------------------------
 
-    async def authorise(self, store: AuditStore, now: Moment, writes: Sequence[Write]) -> None:
+    async def authorise(self, store: AuditStore, now: Moment, writes: Sequence[Granting]) -> None:
         """Put the grants of *writes* on record and anchor that record, before any of them takes effect (A4, I20).
 
         Raises Refused (`unanchored`): it could not be anchored; nothing is granted.

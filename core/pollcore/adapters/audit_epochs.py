@@ -67,19 +67,36 @@ async def rotate(keeper: Keeping, store: AuditStore, now: Moment, why: str) -> L
         new = keys.log
         message = control.epoch_message(old.log_id, tip.seq + 1, tip.hash, new.epoch, new.sign, new.read)
         told = control.Epoch(new.sign, new.read, now.wall, why, signer.sign(message))
-        new = msgspec.structs.replace(new, since_seq=tip.seq + 1)
+        new = msgspec.structs.replace(new, since_seq=tip.seq + 1, previous=old.sign)
         return AuditExtension(chain.first_of_epoch(tip, new, control.encode(told), keys.signer()), new.encoded())
 
     tip = await store.extend_audit(now, make)
     if tip is None or tip.log is None:
         raise Refused("no new keys now: the chain is gone", code="audit")
     keeper.log, chain.signer = decode_state(tip.log), keys.signer()
-    try:
-        await keeper.room.delete("sign", old.epoch, old.sign)
-    except (CredentialUnavailable, Refused) as error:
-        keeper.unanchored(now, error)  # it lives on until somebody deletes it; said on the screen
+    await sweep(keeper)
     await keeper.anchor(store, now)
     return keeper.log
+
+
+async def sweep(keeper: Keeping) -> None:
+    """Delete the signing key of the epoch before: after new keys, and at each start, because a crash may have kept it.
+
+    Where it cannot be deleted now it lives on until the next start.
+    """
+    log = keeper.log
+    if log is None or log.previous is None:
+        return
+    try:
+        await keeper.room.delete("sign", log.epoch - 1, log.previous)
+    except (CredentialUnavailable, Refused):
+        pass
+
+
+def require_over(keeper: Keeping, epoch: int) -> None:
+    """Raises Refused: the epoch is in force, or later."""
+    if keeper.log is None or epoch >= keeper.log.epoch:
+        raise Refused("only an epoch that is over can be forgotten: make new keys first", code="audit")
 
 
 async def forget(keeper: Keeping, epoch: int, public: bytes) -> None:
@@ -87,8 +104,7 @@ async def forget(keeper: Keeping, epoch: int, public: bytes) -> None:
 
     *public*: that epoch's public reading key, as its link has it. Raises CredentialUnavailable, Refused.
     """
-    if keeper.log is None or epoch >= keeper.log.epoch:
-        raise Refused("only an epoch that is over can be forgotten: make new keys first", code="audit")
+    require_over(keeper, epoch)
     await keeper.room.delete("read", epoch, public)
 
 

@@ -7,13 +7,18 @@ from __future__ import annotations
 
 from pollcore.adapters.audit_anchor import AuditStore
 from pollcore.adapters.audit_checkpoint import AuditKeeper
+from pollcore.adapters.audit_safe import KEYRING
 from pollcore.facts import Moment, PollconsoleError
 
 MEND = "pollconsole audit verify"
+MOVE = "'pollconsole audit move-keys' takes them out of the home: into a keyring, or where [audit] key_file says"
 
 
-async def audit_fact(keeper: AuditKeeper, store: AuditStore, now: Moment) -> dict[str, str]:
-    """`{"state", "text", "mend"}`; raises the anchor on the way, if it can. Raises nothing of ours."""
+async def audit_fact(keeper: AuditKeeper, store: AuditStore, now: Moment, *, named: bool = False) -> dict[str, str]:
+    """`{"state", "text", "mend"}`; raises the anchor on the way, if it can. Raises nothing of ours.
+
+    *named*: the settings name the file that keeps the keys.
+    """
     try:
         if not await keeper.load(store):
             return {"state": "note", "text": "no chain has begun: the first 'run', 'submit' or console begins it"}
@@ -31,6 +36,12 @@ async def audit_fact(keeper: AuditKeeper, store: AuditStore, now: Moment) -> dic
             "text": f"{text}; {state.why}",
             "mend": "polls go on; without an anchor no grant is given",
         }
-    if state.keys_in != "keyring":
-        return {"state": "note", "text": f"{text}, anchored; every program of this user can read a key file"}
+    if keeper.room.anchor_in != KEYRING:
+        what = f"{text}, anchored there; every program of this user can read it"
+        if named:
+            return {"state": "note", "text": what}
+        what += ", and whoever puts the whole folder back to an old state puts the anchor back with it"
+        return {"state": "note", "text": what, "mend": MOVE}
+    if state.keys_in != KEYRING:
+        return {"state": "ok", "text": f"{text} when it began, in the keyring now, anchored there"}
     return {"state": "ok", "text": f"{text}, anchored"}

@@ -95,6 +95,23 @@ class KeyRoom:
         raw = await self._visit(lambda: self._look(entry("read", epoch, public)))
         return X25519PrivateKey.from_private_bytes(raw)
 
+    async def holds(self, what: str, epoch: int, public: bytes) -> bool:
+        """Whether a private key lies anywhere; a place that cannot be asked raises, unless another one has it."""
+
+        def anywhere() -> bool:
+            trouble: Exception | None = None
+            for safe in self._safes.keys():  # noqa: SIM118 - as below
+                try:
+                    if safe.get(entry(what, epoch, public)) is not None:
+                        return True
+                except (CredentialUnavailable, Refused) as error:
+                    trouble = error
+            if trouble is not None and not isinstance(trouble, Refused) and not _is_absent(trouble):
+                raise trouble
+            return False
+
+        return await self._visit(anywhere)
+
     async def delete(self, what: str, epoch: int, public: bytes) -> None:
         """Delete a private key wherever it lies. What a backup of that place holds is beyond us."""
 
@@ -160,6 +177,11 @@ class KeyRoom:
             if found is not None:
                 return _raw(found, name)
         raise trouble or CredentialUnavailable(f"{name} is not where it was put", StopDetail.CREDENTIAL_MISSING)
+
+
+def _is_absent(error: Exception) -> bool:
+    """No keyring at all is a place that holds nothing; a locked one may."""
+    return isinstance(error, CredentialUnavailable) and error.detail == StopDetail.KEYRING_ABSENT
 
 
 def _raw(text: str, name: str) -> bytes:

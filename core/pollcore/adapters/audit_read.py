@@ -14,10 +14,11 @@ from cryptography.exceptions import InvalidTag
 
 from pollcore.adapters.audit_chain import open_run
 from pollcore.adapters.audit_keys import KeyRoom
+from pollcore.adapters.audit_parts import cut_from
 from pollcore.chain import control, layout
 from pollcore.chain.layout import Header, Kind
 from pollcore.chain.sealing import RowKeys
-from pollcore.facts import AuditEvent, CredentialUnavailable, SealedUnreadable
+from pollcore.facts import AuditEvent, CredentialUnavailable, Instant, SealedUnreadable
 from pollcore.ports import AuditLink
 
 CHUNK: Final = 5_000
@@ -32,6 +33,8 @@ class StoryStore(Protocol):
     async def events(
         self, operation_id: str | None = None, *, after: int = 0, limit: int = 10_000
     ) -> Sequence[tuple[int, AuditEvent]]: ...
+
+    async def document(self, kind: str, name: str) -> bytes | None: ...
 
 
 class Opened(msgspec.Struct, frozen=True):
@@ -93,8 +96,11 @@ async def compare(store: StoryStore, room: KeyRoom) -> Compared:
     """Hold the clear rows against their sealed copies."""
     count = unreadable = differing = 0
     said: list[str] = []
-    first = await store.audit_links(limit=1)
-    number = control.decode(layout.content(first[0].blob), control.Begin).events_before if first else 0
+    cut, first = await cut_from(store), await store.audit_links(limit=1)
+    if cut is not None:
+        number = cut.events
+    else:
+        number = control.decode(layout.content(first[0].blob), control.Begin).events_before if first else 0
     rows: list[tuple[int, AuditEvent]] = []
 
     def differs(text: str) -> None:
@@ -130,19 +136,55 @@ async def _patient(links: AsyncIterator[Opened], tell: Callable[[str], None]) ->
         tell(f"the sealed copies cannot be read on: {error}")
 
 
+class EpochFact(msgspec.Struct, frozen=True):
+    """One epoch of a log. *until* None: it is in force. *readable*: its reading key is at hand."""
+
+    epoch: int
+    since: Instant
+    until: Instant | None
+    readable: bool
+
+
 async def reading_keys(store: StoryStore) -> dict[int, bytes]:
-    """The public reading key of every epoch of the log."""
-    found: dict[int, bytes] = {}
+    """The public reading key of every epoch of the log, archived ones included."""
+    return {epoch: read for epoch, (_, read) in (await _key_links(store)).items()}
+
+
+async def epochs(store: StoryStore, room: KeyRoom) -> list[EpochFact]:
+    """Every epoch of the log, in order. Raises CredentialUnavailable: the keyring cannot be asked."""
+    links = await _key_links(store)
+    found = []
+    for epoch, (since, read) in sorted(links.items()):
+        later = links.get(epoch + 1)
+        found.append(
+            EpochFact(epoch, since, None if later is None else later[0], await room.holds("read", epoch, read))
+        )
+    return found
+
+
+async def _key_links(store: StoryStore) -> dict[int, tuple[Instant, bytes]]:
+    """By epoch: when it began, its public reading key."""
+    found: dict[int, tuple[Instant, bytes]] = {}
+    cut = await cut_from(store)
+    if cut is not None:
+        for blob in (cut.keys.begin, *(kept.link for kept in cut.keys.epochs)):
+            _keep(found, blob)
     after = 0
     while links := await store.audit_links(after, CHUNK):
         for link in links:
-            header = layout.header_of(link.blob)
-            try:
-                if header is not None and header.kind == Kind.BEGIN:
-                    found[0] = control.decode(layout.content(link.blob), control.Begin).read
-                elif header is not None and header.kind == Kind.EPOCH:
-                    found[header.epoch] = control.decode(layout.content(link.blob), control.Epoch).read
-            except ValueError:
-                continue
+            _keep(found, link.blob)
         after = links[-1].seq
     return found
+
+
+def _keep(found: dict[int, tuple[Instant, bytes]], blob: bytes) -> None:
+    header = layout.header_of(blob)
+    try:
+        if header is not None and header.kind == Kind.BEGIN:
+            begin = control.decode(layout.content(blob), control.Begin)
+            found[0] = (Instant(begin.at), begin.read)
+        elif header is not None and header.kind == Kind.EPOCH:
+            told = control.decode(layout.content(blob), control.Epoch)
+            found[header.epoch] = (Instant(told.at), told.read)
+    except ValueError:
+        pass

@@ -124,6 +124,10 @@ class FileSafe:
             if found.pop(name, None) is not None:
                 self._write(found)
 
+    def entries(self) -> dict[str, str]:
+        """All that is kept, by name."""
+        return self._read()
+
     def _read(self) -> dict[str, str]:
         why = None
         try:

@@ -15,14 +15,15 @@ from typing import Any, Final
 
 import msgspec
 
+from pollcore.adapters import audit_parts as parts
 from pollcore.adapters.audit_chain import decode_state
 from pollcore.adapters.store import opening
 from pollcore.adapters.store.library import sqlite3
 from pollcore.adapters.store.transaction import AUDIT_LOG, AUDIT_NOTE
-from pollcore.chain import evidence
+from pollcore.chain import archive, evidence
 from pollcore.chain.findings import ORDER, Fault, Head, Report, Verdict
 from pollcore.chain.notes import key_text
-from pollcore.chain.verify import Row, Verifier
+from pollcore.chain.verify import Row, Start, Verifier
 from pollcore.facts import Refused
 
 CHUNK: Final = 2_000
@@ -41,6 +42,8 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     heads: Sequence[Head] = ()
     progress: Callable[[int], None] | None = None
     """Called now and then with the number of links read."""
+    archives: Sequence[Path] = ()
+    """Archive files of this store, from the oldest wanted one to the newest: their links are verified before it."""
 
 
 def verify_store(path: Path, wanted: Wanted) -> Report:
@@ -49,14 +52,18 @@ def verify_store(path: Path, wanted: Wanted) -> Report:
         return _missing(f"{path}: there is no store")
     try:
         with closing(_connect(path)) as conn:
-            if _tables(conn).isdisjoint({"audit"}):
+            tables = _tables(conn)
+            if tables.isdisjoint({"audit"}):
                 return _missing(f"{path}: there is no audit table in it")
             source = _Source(conn)
-            report = _verifier(wanted).run(source.rows(), source.notes())
+            cut = parts.Cuts(conn, tables, wanted.archives)
+            verifier = _verifier(wanted, cut.start)
+            report = verifier.run(cut.rows(source.rows()), cut.notes(source.notes()))
+            report = cut.judged(report, verifier.keys)
     except sqlite3.Error as error:
         fault = Fault(Verdict.ALTERED, None, f"{path}: SQLite cannot read it ({type(error).__name__}): damaged")
         return Report(verdict=Verdict.ALTERED, faults=(fault,), fault_count=1)
-    return _with(report, source.faults)
+    return _with(report, [*source.faults, *cut.faults])
 
 
 def verify_file(path: Path, wanted: Wanted) -> Report:
@@ -69,9 +76,13 @@ def verify_file(path: Path, wanted: Wanted) -> Report:
                 file.close()
                 return verify_store(path, wanted)
             file.seek(0)
-            reader = evidence.Reader(_lines(file))
+            part = archive.FORMAT.encode() in file.readline(evidence.MAX_LINE + 1)[:100]
+            file.seek(0)
+            if part:
+                return _verify_part(path, parts.lines(file), wanted)
+            reader = evidence.Reader(parts.lines(file))
             with path.open("rb") as again:
-                report = _verifier(wanted).run(reader.rows(), evidence.notes_of(_lines(again)))
+                report = _verifier(wanted).run(reader.rows(), evidence.notes_of(parts.lines(again)))
     except FileNotFoundError:
         return _missing(f"{path}: there is no such file")
     except OSError as error:
@@ -83,10 +94,20 @@ def verify_file(path: Path, wanted: Wanted) -> Report:
     return _with(report, reader.faults)
 
 
+def _verify_part(path: Path, source: Iterator[bytes], wanted: Wanted) -> Report:
+    """An archive file alone: its links, its keys, its sum and its signature."""
+    part = parts.Part(path, source)
+    with path.open("rb") as again:
+        verifier = _verifier(wanted, part.start())
+        report = verifier.run(part.rows(), evidence.notes_of(parts.lines(again)))
+    return _with(report, part.judged(report, verifier.keys, wanted.key))
+
+
 def write_evidence(database: Path, target: Path) -> int:
     """Write the log of the store as an evidence file, mode 0600, whole or not at all; returns how many links.
 
-    Raises Refused: it exists, cannot be written, or there is no chain.
+    Where links were archived, the file begins behind them. Raises Refused: it exists, cannot be written, or there is
+    no chain.
     """
     with closing(_connect(database)) as conn:
         raw = conn.execute("SELECT value FROM document WHERE kind=? AND name=?", AUDIT_LOG).fetchone()
@@ -94,21 +115,27 @@ def write_evidence(database: Path, target: Path) -> int:
             raise Refused("there is no audit chain in this home yet", code="audit")
         log = decode_state(bytes(raw[0]))
         source = _Source(conn)
-        head = evidence.First(evidence.FORMAT, log.log_id.hex(), key_text(log.log_id, log.first))
+        text = (log.log_id.hex(), key_text(log.log_id, log.first))
+        cut = parts.cut_of(conn)
+        written: Iterator[bytes]
+        if cut is None:
+            written = evidence.lines(evidence.First(evidence.FORMAT, *text), source.rows(), source.notes())
+        else:
+            written = parts.rest(text, cut, source.tip(), source.rows(), source.notes())
         try:
             handle = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         except OSError as error:
             raise Refused(f"{target}: {error.strerror}; nothing is overwritten", code="file") from None
         try:
             with os.fdopen(handle, "wb") as file:
-                for line in evidence.lines(head, source.rows(), source.notes()):
+                for line in written:
                     file.write(line)
                 file.flush()
                 os.fsync(file.fileno())
         except BaseException:
             target.unlink(missing_ok=True)
             raise
-    return int(source.last)
+    return int(source.last) - (cut.seq if cut is not None else 0)
 
 
 class _Source:
@@ -123,6 +150,11 @@ class _Source:
             (self._last_note,) = conn.execute("SELECT max(name) FROM document WHERE kind=?", (AUDIT_NOTE,)).fetchone()
         finally:
             conn.execute("ROLLBACK")
+
+    def tip(self) -> tuple[int, bytes]:
+        """Number and hash of the last link."""
+        seq, head = self._conn.execute("SELECT seq, hash FROM audit WHERE seq=?", (self.last,)).fetchone()
+        return int(seq), bytes(head)
 
     def rows(self) -> Iterator[Row]:
         """In the order of their numbers."""
@@ -165,13 +197,8 @@ def _tables(conn: Any) -> set[str]:
     return {name for (name,) in conn.execute("SELECT name FROM sqlite_master WHERE type='table'").fetchall()}
 
 
-def _verifier(wanted: Wanted) -> Verifier:
-    return Verifier(key=wanted.key, heads=wanted.heads, progress=wanted.progress)
-
-
-def _lines(file: Any) -> Iterator[bytes]:
-    while line := file.readline(evidence.MAX_LINE + 1):
-        yield line
+def _verifier(wanted: Wanted, start: Start | None = None) -> Verifier:
+    return Verifier(key=wanted.key, heads=wanted.heads, progress=wanted.progress, start=start)
 
 
 def _missing(text: str) -> Report:

@@ -13,6 +13,7 @@ from typing import Final
 from pollcore.chain import control, layout
 from pollcore.chain.findings import Findings, Verdict
 from pollcore.chain.layout import LENGTH_AT, RUN_AT, SALT_AT, Header, Kind
+from pollcore.chain.lineage import Inherited
 from pollcore.chain.notes import is_signature
 from pollcore.chain.sealing import PAD
 
@@ -55,13 +56,25 @@ class Contents:
                 self.keys[0] = self._key[1]
                 return layout.genesis(log_id, self._key[1])
             self._findings.fault(Verdict.OTHER_LOG, 1, "begins with another verification key than the one given")
+        self._remark(begin)
+        return own
+
+    def _remark(self, begin: control.Begin) -> None:
         if begin.events_before:
             self._findings.remark(
                 f"{begin.events_before:,} events were recorded before the chain began: nothing proves those"
             )
         if begin.keys_in != "keyring":
             self._findings.remark(f"its keys were made in a {begin.keys_in}: every program of that user can read them")
-        return own
+
+    def resume(self, found: Inherited, seq: int) -> None:
+        """Go on behind link *seq* with the keys that were in force there; the links before it are not at hand."""
+        self.begin = found.begin
+        for epoch, (first, sign, read) in enumerate(found.epochs):
+            self.keys[epoch] = sign
+            if first <= seq:
+                self.epoch, self._read_keys[epoch] = epoch, read
+        self._remark(found.begin)
 
     def distrust(self, kind: int) -> None:
         """The hash of a clear link is wrong: keys that it hands on are unknown, and nobody is blamed by them."""

@@ -13,6 +13,7 @@ Source: spec A4.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Iterable, Iterator
 from typing import Final, TypeVar
@@ -94,6 +95,8 @@ def lines(first: First, rows: Iterable[Row], notes: Iterable[tuple[int, str]]) -
 class Reader:
     """Reads the links of an evidence file, and keeps what is wrong with the file itself. Used once."""
 
+    first: First
+
     def __init__(self, source: Iterator[bytes]) -> None:
         """*source*: the file's lines, each with its line feed but perhaps the last; longer ones cut at MAX_LINE + 1.
 
@@ -102,11 +105,14 @@ class Reader:
         self._source = source
         self._digest = hashlib.sha256()
         self._counted = [0, 0]
+        self.ended = False
         self.faults: list[Fault] = []
-        head = next(source, b"")
+        self._begin(next(source, b""))
+
+    def _begin(self, head: bytes) -> None:
         self._digest.update(head)
         try:
-            self.first = _strictly(head, First)
+            self.first = strictly(head, First)
         except ValueError:
             raise ValueError("not an evidence file of 'pollconsole audit export'") from None
         if self.first.format != FORMAT:
@@ -114,30 +120,38 @@ class Reader:
 
     def rows(self) -> Iterator[Row]:
         """The links, as the file has them; at its end, `faults` is complete."""
-        ended = False
         for number, line in enumerate(self._source, 2):
-            if ended:
+            if self.ended:
                 self._fault(Verdict.ALTERED, f"line {number}: bytes behind the end")
                 return
             try:
-                found = _line(line)
+                found = self._read(line)
             except ValueError:
                 if not line.endswith(b"\n") and len(line) <= MAX_LINE:
                     self._fault(Verdict.TORN, f"line {number} is cut: the file was not written or copied to its end")
                     return
-                self._fault(Verdict.ALTERED, f"line {number}: not as 'audit export' writes it")
-                self._digest.update(line)
+                self._fault(Verdict.ALTERED, f"line {number}: not as it is written")
+                self._passed(line)
                 continue
-            if isinstance(found, EndLine):
-                ended = True
-                self._check_sum(found.end)
-                continue
-            self._digest.update(line)
-            self._counted[isinstance(found, NoteLine)] += 1
-            if isinstance(found, LinkLine):
-                yield found.seq, found.link, found.hash
-        if not ended:
+            if found is not None:
+                yield found
+        if not self.ended:
             self._fault(Verdict.TRUNCATED, "the file has no end line: lines are missing at its end")
+
+    def _read(self, line: bytes) -> Row | None:
+        """One line behind the head; the link that it holds. Raises ValueError: it is none that may stand here."""
+        found = _line(line)
+        if isinstance(found, EndLine):
+            self.ended = True
+            self._check_sum(found.end)
+            return None
+        self._digest.update(line)
+        self._counted[isinstance(found, NoteLine)] += 1
+        return (found.seq, found.link, found.hash) if isinstance(found, LinkLine) else None
+
+    def _passed(self, line: bytes) -> None:
+        """A line that is none still counts for the sum."""
+        self._digest.update(line)
 
     def _check_sum(self, end: Sum) -> None:
         links, notes = self._counted
@@ -157,25 +171,29 @@ def notes_of(source: Iterable[bytes]) -> Iterator[tuple[int, str]]:
     for line in source:
         if b'"note":' in line[:40]:
             try:
-                found = _strictly(line, NoteLine)
+                found = strictly(line, NoteLine)
             except ValueError:
                 continue
             yield found.seq, found.note
 
 
-_DECODERS: Final = {kind: msgspec.json.Decoder(kind) for kind in (First, LinkLine, NoteLine, EndLine)}
-L = TypeVar("L", First, LinkLine, NoteLine, EndLine)
+L = TypeVar("L", bound=msgspec.Struct)
 
 
 def _line(line: bytes) -> LinkLine | NoteLine | EndLine:
     if b'"link":' in line[:40]:
-        return _strictly(line, LinkLine)
-    return _strictly(line, NoteLine) if b'"note":' in line[:40] else _strictly(line, EndLine)
+        return strictly(line, LinkLine)
+    return strictly(line, NoteLine) if b'"note":' in line[:40] else strictly(line, EndLine)
 
 
-def _strictly(line: bytes, kind: type[L]) -> L:
+@functools.cache
+def _decoder(kind: type[L]) -> msgspec.json.Decoder[L]:
+    return msgspec.json.Decoder(kind)
+
+
+def strictly(line: bytes, kind: type[L]) -> L:
     """Raises ValueError: another shape, or not the one way to write it (this refuses doubled keys and loose base64)."""
-    found: L = _DECODERS[kind].decode(line)  # type: ignore[assignment]
+    found: L = _decoder(kind).decode(line)
     if msgspec.json.encode(found) + b"\n" != line:
         raise ValueError("not written in the one way")
     return found

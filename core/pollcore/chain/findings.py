@@ -64,6 +64,31 @@ class Head(msgspec.Struct, frozen=True):
     log_id: bytes | None = None
 
 
+class Archived(msgspec.Struct, frozen=True, kw_only=True):
+    """What a store says of one archive that was cut out of it."""
+
+    no: int
+    at: int
+    """ms since 1970."""
+    path: str
+    size: int
+    sha256: bytes
+    after: int
+    last: int
+    """Links after *after* up to *last* are in it; none, where they are the same."""
+    operations: int
+    charges: int
+    held: bool | None = None
+    """Whether the file was held against this; None: no file was given."""
+
+    def text(self) -> str:
+        """One line for people."""
+        links = f"links {self.after + 1:,} to {self.last:,}" if self.last > self.after else "no links"
+        requests = f"{self.charges:,} requests of {self.operations:,} operations"
+        held = {None: "", True: ", held against it", False: ", NOT the file that was given"}[self.held]
+        return f"archive {self.no}: {links} and {requests} are in {self.path} (sha256 {self.sha256.hex()}){held}"
+
+
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that one verification says."""
 
@@ -78,6 +103,10 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     key_compared: bool = False
     keys_in: str | None = None
     links: int = 0
+    first: int = 1
+    """The first link that was looked at; those before it were archived."""
+    last: int = 0
+    """The last link; its hash is *head*."""
     head: bytes | None = None
     epoch: int = 0
     notes: int = 0
@@ -88,6 +117,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """The last link that an anchor or an expected head confirms."""
     remarks: tuple[str, ...] = ()
     """No faults: events before the chain, repairs, losses that an operator accepted."""
+    archives: tuple[Archived, ...] = ()
+    """What was cut out of the store, oldest first."""
 
 
 class Findings:

@@ -13,11 +13,14 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
+import msgspec
+
 from pollcore.chain import layout
 from pollcore.chain.confirm import Confirmations
 from pollcore.chain.contents import Contents, Torn
 from pollcore.chain.findings import Findings, Head, Report, Verdict
 from pollcore.chain.layout import CONTENT_AT, HASH, LENGTH_AT, RUN_AT, SALT_AT, Header
+from pollcore.chain.lineage import Lineage, inherit
 from pollcore.chain.notes import key_text
 from pollcore.chain.sealing import PAD
 
@@ -29,6 +32,16 @@ PADDED: Final = (CONTENT_AT + 16) % PAD
 _BLANK: Final = bytes(HASH)
 
 
+class Start(msgspec.Struct, frozen=True):
+    """Where a part of a log begins: behind link *seq*, whose hash was *hash*, with the keys that *keys* prove."""
+
+    seq: int
+    hash: bytes
+    keys: Lineage
+    may_be_empty: bool = False
+    """No link at all is no fault: an archive of records alone."""
+
+
 class Verifier:
     """One verification. `run` once, then `report`."""
 
@@ -38,9 +51,14 @@ class Verifier:
         key: tuple[bytes, bytes] | None = None,
         heads: Sequence[Head] = (),
         progress: Callable[[int], None] | None = None,
+        start: Start | None = None,
     ) -> None:
-        """*key*: log id and first verification key that were kept elsewhere. *heads*: what others remember."""
+        """*key*: log id and first verification key that were kept elsewhere. *heads*: what others remember.
+
+        *start*: the rows do not begin at link 1.
+        """
         self._key = key
+        self._start = start
         self._heads = heads
         self._progress = progress
         self._found = Findings()
@@ -60,9 +78,10 @@ class Verifier:
     def run(self, rows: Iterable[Row], notes: Iterable[tuple[int, str]] = ()) -> Report:
         """Verify *rows* in the order given; *notes* (number of the link, text) in the order of their numbers."""
         self._confirmed = Confirmations(self._found, self._contents, self._heads, notes)
+        self._resume()
         self._log_id = self._confirmed.log_id(self._log_id)
         sha, known, as_int = hashlib.sha256, self._contents.runs, int.from_bytes
-        lead, watch, links, tell, due, prev = b"", 0, 0, PROGRESS_EVERY, 1, b""
+        lead, watch, links, tell, due, prev = b"", 0, 0, PROGRESS_EVERY, self._next, b""
         for seq, blob, stored in rows:
             links += 1
             # the ordinary row: an event of a known run, behind the one before it
@@ -93,6 +112,29 @@ class Verifier:
             self._prev, self._next = prev, due
         self._links = links
         return self._finish()
+
+    @property
+    def keys(self) -> dict[int, bytes]:
+        """The verification keys by epoch, as far as they are proved; complete after `run`."""
+        return self._contents.keys
+
+    def _resume(self) -> None:
+        """Take over where the part begins; heads before it cannot be held against anything here."""
+        start = self._start
+        if start is None:
+            return
+        found = inherit(start.keys, self._found, self._key)
+        if found is not None:
+            self._contents.resume(found, start.seq)
+            self._log_id = self._log_id or found.log_id
+        self._prev, self._next = start.hash, start.seq + 1
+        for head in self._heads:
+            if head.seq == start.seq:
+                self._confirmed.confirm(start.seq, start.hash, self._log_id)
+            elif head.seq < start.seq:
+                self._found.remark(
+                    f"{head.source} knows link {head.seq:,}, which was archived: hold it against the archive's file"
+                )
 
     def _row(self, seq: int, blob: bytes, stored: bytes) -> None:
         """A row that is not ordinary: control, watched, or wrong."""
@@ -174,6 +216,8 @@ class Verifier:
 
     def _finish(self) -> Report:
         last = self._next - 1
+        if self._links == 0 and self._start is not None and self._start.may_be_empty:
+            return self._report()
         if self._links == 0:
             self._fault(Verdict.MISSING, None, "there is no chain: no link at all")
         elif self._contents.begin is None and self._found.count == 0:
@@ -207,6 +251,8 @@ class Verifier:
             key_compared=self._key is not None and begin is not None and begin.sign == self._key[1],
             keys_in=begin.keys_in if begin is not None else None,
             links=self._links,
+            first=self._start.seq + 1 if self._start is not None else 1,
+            last=(self._next - 1 if self._torn is None else self._torn[0] - 1) if self._links else 0,
             head=head if self._links else None,
             epoch=self._contents.epoch,
             notes=self._confirmed.held,
