@@ -20,24 +20,26 @@ import msgspec
 
 from pollcore.adapters import places
 from pollcore.adapters.audit_chain import ChainAudit
-from pollcore.adapters.bindings import PUBLIC_KEY, PUBLIC_NAME, LazySealer, StoredMeta
+from pollcore.adapters.bindings import PUBLIC_KEY, PUBLIC_NAME, LazySealer, StoredMeta, StoredModes
 from pollcore.adapters.config import Config, load_config
+from pollcore.adapters.quiet import harden as harden
 from pollcore.adapters.store import ThreadedStore
 from pollcore.adapters.system import SystemChance, SystemClock, os_user
 from pollcore.adapters.worker_lock import Deaths, WorkerLock
 from pollcore.facts import Operator, StoreUnusable
-from pollcore.ports import AuditLog, Chance, Clock, Credentials, Transport, Worker, Write
+from pollcore.ports import AuditLog, Chance, Clock, Credentials, Granting, Transport, Worker
 
 if TYPE_CHECKING:
     from pollcore.actions import Actions, Desk
     from pollcore.adapters.audit_checkpoint import AuditKeeper
-    from pollcore.adapters.credentials import KeyringCredentials
+    from pollcore.adapters.token_exchange import ExchangedCredentials
     from pollcore.adapters.instances import Providers
     from pollcore.adapters.keyring_store import Vault
     from pollcore.adapters.reading_key import ReadingKeys
     from pollcore.adapters.sealer import ReadingKey
     from pollcore.controller import Controller
     from pollcore.controller.contracts import Contracts
+    from pollcore.controller.trial import Trial
 
 WRITERS: Final = frozenset({"run", "console", "demo"})
 """Kinds of process that write from the start; the others make their sealing key when something must be sealed."""
@@ -46,6 +48,10 @@ AUDIT_LIMIT_S: Final = 2.0
 """Of one keyring call of the audit."""
 AUDIT_BEAT_S: Final = 0.05
 """How long a heartbeat waits for the anchor; most visits to a keyring end within it."""
+AUDIT_FOLLOW_S: Final = 2.0
+"""How long the commit of a grant whose record was anchored is waited for, to anchor it, too."""
+AUDIT_COMMAND_S: Final = 1.0
+"""How long the end of a command that wrote may wait for the keyring; the next run anchors what it could not."""
 AUDIT_END_S: Final = 3.0
 """How long the end of a process may wait for its last checkpoint and anchor."""
 SETUP_TRIES: Final = 100
@@ -70,6 +76,8 @@ class Overrides(msgspec.Struct, frozen=True, kw_only=True):
     slots: int | None = None
     audit: AuditLog | None = None
     """Another audit log, for measurements: no chain, no checkpoints, no anchor."""
+    ready_later: bool = False
+    """The opener shows rows first, and awaits `Core.ready` before it polls (keys cost a tenth of a second)."""
 
 
 class Core:
@@ -87,7 +95,7 @@ class Core:
         self.config = Config()
         self._over = overrides
         self._vault: Vault | None = None
-        self._credentials: KeyringCredentials | None = None
+        self._credentials: ExchangedCredentials | None = None
         self._reading_keys: ReadingKeys | None = None
         self._transport: Transport | None = overrides.transport
         self._lock: WorkerLock | None = None
@@ -96,6 +104,8 @@ class Core:
         self._begun = False
         """The audit chain of this home was looked at; where there was none, one was begun."""
         self._anchoring: asyncio.Task[None] | None = None
+        self._following: asyncio.Task[None] | None = None
+        self._preparing = asyncio.Lock()
 
     # --- life ---------------------------------------------------------------------------------------------------------
 
@@ -106,14 +116,20 @@ class Core:
             str(self.home.database), self._sealer, self._over.audit or self._chain, Deaths(self.home.workers)
         )
         try:
+            for copy in await self.store.copies():
+                self.notices.append(f"the store was brought up to date; what it was before is in {copy}")
             await self._sealer.load(self.store)
-            if self.kind in WRITERS:
-                await self.prepare()
-                await self._audit_ready()
+            if self.kind in WRITERS and not self._over.ready_later:
+                await self.ready()
         except BaseException:
             await self.store.close()
             raise
         return self
+
+    async def ready(self) -> None:
+        """Before this process polls: keys, audit log and anchor. Done at the opening, unless `ready_later`."""
+        await self.prepare()
+        await self._audit_ready()
 
     def configure(self) -> None:
         """Read the settings; without more, keyring and key file can be asked while nothing is opened."""
@@ -131,13 +147,14 @@ class Core:
 
     async def prepare(self) -> None:
         """Before the first write that seals: the home's keys and audit log (made once) and this run's key."""
-        if self._sealer.is_prepared:
-            return
-        if not self._begun:
-            self._begun = self._over.audit is not None or await self.audit.load(self.store)
-        if self._sealer.public_key is None or not self._begun:
-            await self._make_home()
-        await self._sealer.prepare(self.store, self.clock.now())
+        async with self._preparing:
+            if self._sealer.is_prepared:
+                return
+            if not self._begun:
+                self._begun = self._over.audit is not None or await self.audit.load(self.store)
+            if self._sealer.public_key is None or not self._begun:
+                await self._make_home()
+            await self._sealer.prepare(self.store, self.clock.now())
 
     async def _make_home(self) -> None:
         """The first writer on a new home makes the reading key pair and the audit log; two at once agree on one."""
@@ -196,14 +213,39 @@ class Core:
             async with asyncio.timeout(AUDIT_END_S):
                 if self._anchoring is not None:
                     await asyncio.wait([self._anchoring])
-                if self.kind in WRITERS and self._begun and self._over.audit is None:
+                if self._following is not None:
+                    self._following.cancel()
+                if self._over.audit is None and self.kind in WRITERS and self._begun:
                     await self.audit.finish(self.store, self.clock.now())
+            if self._over.audit is None and self.kind not in WRITERS and self._chain.has_sealed:
+                await self._audit_end_of_command()
         except (StoreUnusable, TimeoutError):
             pass  # told when it happened; the chain is as it was committed, its anchor behind it
 
-    async def _authorise(self, writes: Sequence[Write]) -> None:
+    async def _audit_end_of_command(self) -> None:
+        """A command that wrote leaves a checkpoint and an anchor, too, where the keyring answers at once."""
+        async with asyncio.timeout(AUDIT_COMMAND_S):
+            if self.audit.log is not None or await self.audit.load(self.store):
+                await self.audit.finish(self.store, self.clock.now())
+
+    async def _authorise(self, writes: Sequence[Granting]) -> None:
         if self._over.audit is None:
+            before, change = self._chain.granted, await self.store.change()
             await self.audit.authorise(self.store, self.clock.now(), writes)
+            self._following = asyncio.create_task(self._follow_grant(before, change))
+
+    async def _follow_grant(self, before: int, change: int) -> None:
+        """The rows that carry a grant out are anchored as soon as they are committed, beside loop and screen (A4)."""
+        try:
+            async with asyncio.timeout(AUDIT_FOLLOW_S):
+                while True:
+                    change = await self.store.wait_for_change(change, AUDIT_FOLLOW_S)
+                    tip = await self.store.audit_tip()
+                    if before != self._chain.granted and tip is not None and tip.seq >= self._chain.granted:
+                        break
+            await self.audit.anchor(self.store, self.clock.now())
+        except (StoreUnusable, TimeoutError):
+            pass  # not carried out, or told by the loop's own writes
 
     # --- parts, made when first needed --------------------------------------------------------------------------------
 
@@ -254,12 +296,15 @@ class Core:
         return self.reading_keys.load_or_none(public)
 
     @property
-    def credentials(self) -> KeyringCredentials:
+    def credentials(self) -> ExchangedCredentials:
         """Secrets by name."""
         if self._credentials is None:
             from pollcore.adapters.credentials import KeyringCredentials
+            from pollcore.adapters.token_exchange import ExchangedCredentials
 
-            self._credentials = KeyringCredentials(self.vault, StoredMeta(self.store, self.clock), self.clock)
+            kept = KeyringCredentials(self.vault, StoredMeta(self.store, self.clock), self.clock)
+            # the transport brings httpx: it is made when the first token is bought
+            self._credentials = ExchangedCredentials(kept, lambda: self.transport, self.clock)
         return self._credentials
 
     @property
@@ -301,6 +346,23 @@ class Core:
         ports = (self.store, self.transport, self.credentials, self.clock, self.chance)
         return Controller(*ports, worker, caps=caps, each_beat=self._each_beat, **more)
 
+    def trial(self) -> Trial:
+        """What sends one request of a command outside any loop; holds a lock file, as a worker does."""
+        from pollcore.controller import Caps
+        from pollcore.controller.trial import Trial
+
+        owner = f"{self.kind}-{os.getpid()}-{self.chance.token(4)}"
+        self._lock = WorkerLock(self.home.workers, owner)
+        caps = {name: Caps(one.concurrency, one.per_minute) for name, one in self.config.providers.items()}
+        return Trial(self.store, self.transport, self.credentials, self.clock, self.chance, owner, caps)
+
+    def is_gone(self, owner: str, host: str) -> bool:
+        """Whether a worker is proved to have ended: it left its lock file, or the lock on it, on this very machine.
+
+        False: it lives, it was stopped or is slow, or it ran elsewhere, where nothing but its silence tells.
+        """
+        return host == socket.gethostname() and Deaths(self.home.workers)(owner)
+
     async def _each_beat(self) -> None:
         await self._sealer.renew(self.store, self.clock.now())
         # beside the loop: a keyring that hangs holds up no poll
@@ -316,6 +378,7 @@ class Core:
 
     def _desk(self) -> Desk:
         from pollcore.actions import Caps, Desk, InstanceNames
+        from pollcore.adapters.contract_files import is_shipped
 
         instances = {name: InstanceNames(one.credential, one.account) for name, one in self.config.providers.items()}
         policy = self.config.policy
@@ -333,6 +396,8 @@ class Core:
             instances=instances,
             prepare=self.prepare,
             authorise=self._authorise,
+            modes=StoredModes(self.store, StoredMeta(self.store, self.clock)),
+            shipped=is_shipped,
         )
 
     def _credentials_port(self) -> Credentials:
@@ -349,7 +414,9 @@ class Core:
         if self._over.audit is None:
             from pollcore.adapters.audit_facts import audit_fact
 
-            found["audit"] = await audit_fact(self.audit, self.store, self.clock.now())
+            found["audit"] = await audit_fact(
+                self.audit, self.store, self.clock.now(), named=self.config.audit_key_file is not None
+            )
         return found
 
 
@@ -360,18 +427,6 @@ def operator_of(config: Config) -> Operator:
     except OSError:
         terminal = "no terminal"
     return Operator(config.operator_name or os_user(), socket.gethostname(), terminal)
-
-
-def harden() -> None:
-    """For a process that runs the core: no core file, no reading of our memory, crash hooks without locals (K1).
-
-    Called once by the program's entry, never by a library user's process.
-    """
-    from pollcore.adapters import quiet
-
-    quiet.harden_process()
-    quiet.install_hooks()
-    quiet.hush_loggers()
 
 
 def open_core(home: Path | None = None, *, kind: str = "cli", **overrides: Any) -> Core:

@@ -6,8 +6,9 @@ Job: name the calls, their units, their promises. Must not know: any library tha
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 import msgspec
 
@@ -16,6 +17,8 @@ from pollcore.facts import (
     Answer,
     AuditEvent,
     BootMs,
+    CallGrant,
+    ContractUse,
     CredentialMode,
     Escalation,
     Fault,
@@ -23,11 +26,18 @@ from pollcore.facts import (
     Instant,
     Moment,
     Operation,
+    RateScope,
     Request,
     Secret,
+    Session,
     Snapshot,
     Status,
+    StopReason,
 )
+
+
+RUN_FRESH_MS: Final = 30_000
+"""A worker whose newest heartbeat is older counts as ended (it beats every 10 s)."""
 
 
 class Clock(Protocol):
@@ -84,6 +94,67 @@ class CredentialInfo(msgspec.Struct, frozen=True, kw_only=True):
     created_at: Instant
     last_used_at: Instant | None = None
 
+    @property
+    def binding(self) -> str:
+        """Digest of what a leave to use it is bound to: another kind, origin or secret makes another one (G4)."""
+        bound = msgspec.json.encode([self.name, self.kind, self.names, sorted(self.origins), self.created_at])
+        return hashlib.sha256(bound).hexdigest()
+
+
+class CredentialAsked(msgspec.Struct, frozen=True, kw_only=True):
+    """G2: a looser mode that was asked for: a question that belongs to a credential and to no operation."""
+
+    question: Escalation
+    """`operation_id` is empty, the cause `mode_change:NAME`."""
+    info: CredentialInfo
+    """The credential as it was when it was asked; anything else makes the question stale."""
+    after: CredentialMode
+
+
+class CredentialModes(Protocol):
+    """Credentials' modes and the durable questions about them (G2, G6). One open question a credential."""
+
+    async def now_is(self, name: str) -> CredentialInfo | None:
+        """What is stored of a credential; None: no such credential."""
+        ...
+
+    async def ask(self, now: Moment, asked: CredentialAsked, event: AuditEvent) -> CredentialAsked:
+        """Store the question, in place of an open one that asked for something else; the open one where it is the same.
+
+        Raises Stale: the credential is not as *asked* says.
+        """
+        ...
+
+    async def asked(self, escalation_id: str) -> CredentialAsked | None:
+        """The question, open or decided."""
+        ...
+
+    async def settle(
+        self,
+        now: Moment,
+        asked: CredentialAsked,
+        closed: Escalation,
+        events: Sequence[AuditEvent],
+        grant: Grant | None = None,
+        mode: CredentialMode | None = None,
+    ) -> None:
+        """Close the question, use the grant up and set the mode, in one transaction.
+
+        Raises Stale: it was decided, or (with a *mode*) the credential is not as it was asked about.
+        """
+        ...
+
+
+class ContractKnown(msgspec.Struct, frozen=True, kw_only=True):
+    """What operators did with one contract digest: said what its requests are (X7), looked at its text (G5)."""
+
+    digest: str
+    use: ContractUse | None = None
+    decided_at: Instant | None = None
+    decided_by: str | None = None
+    seen_at: Instant | None = None
+    seen_by: str | None = None
+
 
 class CredentialValue(msgspec.Struct, frozen=True):
     """A secret for one use, with the keyed digest that tells a rotated one (K5)."""
@@ -96,9 +167,13 @@ class CredentialValue(msgspec.Struct, frozen=True):
 class Credentials(Protocol):
     """Secrets in the OS keyring; metadata in the store. Calls run aside with a time limit (K2)."""
 
-    async def read(self, name: str) -> CredentialValue:
+    async def info(self, name: str) -> CredentialInfo:
+        """What may be known of it, without the keyring. Raises CredentialUnavailable (credential_missing)."""
+        ...
+
+    async def read(self, name: str, info: CredentialInfo | None = None) -> CredentialValue:
         """Raises CredentialUnavailable (detail: credential_missing, keyring_locked, keyring_timeout,
-        keyring_absent).
+        keyring_absent). *info*: what `info` just said, so that it is not asked twice.
         """
         ...
 
@@ -209,7 +284,22 @@ class Write(msgspec.Struct, frozen=True, kw_only=True):
     """The open one, with decided_at, decision and operator filled."""
     grant: Grant | None = None
     """Used up by this write; a second use is refused by a unique key."""
+    contract_use: ContractUse | None = None
+    """X7: what *grant* says of the contract in force, stored with it; refused where another answer is stored."""
     action: ActionRecord | None = None
+    approval: CallGrant | None = None
+    """G7: stored with the grant that it comes of; it takes the place of an earlier unused one of the operation."""
+    session: Session | None = None
+    """G6: stored with its grant; the same session again (one answer for many, E10) is stored once."""
+    uses: CallGrant | None = None
+    """I14: used up by this write (its `used_at`, `used_for` are filled), or the write is refused."""
+
+
+class Granting(Protocol):
+    """What uses a grant up, or not: a write of an operation, a decision about a credential."""
+
+    @property
+    def grant(self) -> Grant | None: ...
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
@@ -230,10 +320,16 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     concurrency: int | None = None
     """Per provider caps, counted in the claim transaction, per store (T8)."""
     per_minute: int | None = None
+    scopes: tuple[RateScope, ...] = ()
+    """R38: further limits by account, credential, provider or route, counted in the same place."""
     secret_digest: str | None = None
     """H3: keyed digest of the secret that will be sent; a refusal of it that another process has written counts."""
     extra_charges: int = 0
     """Further requests that this poll will send in a chain; each is charged now."""
+    approval: CallGrant | None = None
+    """I14: the leave for exactly this request; taken only if it is unused and not expired, used up with the charge."""
+    session: Session | None = None
+    """G6: taken only if it lives and has calls left; counted with the charge."""
 
 
 class Claimed(msgspec.Struct, frozen=True):
@@ -283,6 +379,16 @@ class Pause(msgspec.Struct, frozen=True):
     until: Instant
 
 
+class Window(msgspec.Struct, frozen=True, kw_only=True):
+    """G7: the time of one open question: it runs to *expires_at*, or stands still with *left_ms* left."""
+
+    escalation_id: str
+    before: Instant | None
+    """`expires_at` as it was read."""
+    expires_at: Instant | None
+    left_ms: int | None
+
+
 class Worker(msgspec.Struct, frozen=True, kw_only=True):
     """O8: one heartbeat."""
 
@@ -295,6 +401,10 @@ class Worker(msgspec.Struct, frozen=True, kw_only=True):
     beat_at: Instant
     beat_boot: BootMs
     boot_id: str
+
+    def is_alive(self, now: Moment) -> bool:
+        """Its newest heartbeat is fresh, on this boot: the run has not ended as far as is known."""
+        return self.boot_id == now.boot_id and now.boot - self.beat_boot <= RUN_FRESH_MS
 
 
 class Turn(msgspec.Struct, frozen=True, kw_only=True):
@@ -396,8 +506,42 @@ class Store(Protocol):
 
     async def questions(self, operation_id: str | None = None, *, open_only: bool = True) -> Sequence[Escalation]: ...
 
-    async def asked(self, cause: str | None = None, *, limit: int = 100_000) -> Sequence[tuple[Operation, Escalation]]:
-        """Open questions with their operations in one read, oldest first; *cause*: of this cause alone (E10)."""
+    async def asked(
+        self, cause: str | None = None, *, limit: int = 100_000, reasons: Sequence[StopReason] = ()
+    ) -> Sequence[tuple[Operation, Escalation]]:
+        """Open questions with their operations in one read, oldest first; *cause*: of this cause alone (E10);
+        *reasons*: of these alone.
+        """
+        ...
+
+    async def approval(self, operation_id: str) -> CallGrant | None:
+        """The leave for one call that is granted and not used yet; it may have expired."""
+        ...
+
+    async def sessions(self) -> Sequence[Session]:
+        """Sessions that nobody ended and nothing replaced; their time, calls or run may be over. Oldest first."""
+        ...
+
+    async def end_sessions(
+        self, now: Moment, why: str, *, credential: str | None = None, owner: str | None = None, event: AuditEvent
+    ) -> int:
+        """End all sessions of a credential or of a run, for good; *event* is recorded if there was one. How many."""
+        ...
+
+    async def mark_seen(self, now: Moment, operation_id: str, escalation_id: str) -> bool:
+        """The open question's card was painted; the first time counts. False: no such open question."""
+        ...
+
+    async def present(self, now: Moment, owner: str, started_at: Instant) -> None:
+        """A console is open on the store, whether or not it polls (G7)."""
+        ...
+
+    async def screens(self) -> Sequence[tuple[Instant, Instant]]:
+        """Start and newest sign of life of each console, also of closed ones."""
+        ...
+
+    async def set_windows(self, now: Moment, windows: Sequence[Window]) -> int:
+        """Start or stop the time of open questions (G7); each only where it still is as *before*. How many."""
         ...
 
     async def questions_by_id(self, escalation_ids: Sequence[str]) -> Mapping[str, Escalation]:
@@ -411,6 +555,18 @@ class Store(Protocol):
         ...
 
     async def snapshot(self, digest: str) -> Snapshot | None: ...
+
+    async def contracts_known(self, digests: Sequence[str]) -> Mapping[str, ContractKnown]:
+        """What operators did with each; every digest is there."""
+        ...
+
+    async def contract_seen(self, now: Moment, digest: str, operator: str, event: AuditEvent) -> bool:
+        """G5: keep that an operator has seen this contract; False, and no event: it was kept already."""
+        ...
+
+    async def credential_questions(self, *, open_only: bool = True) -> Sequence[Escalation]:
+        """Questions that belong to a credential and to no operation, oldest first."""
+        ...
 
     async def keep_snapshot(self, now: Moment, snapshot: Snapshot) -> None:
         """Store a snapshot that an operation is about to adopt; known digests are left alone."""
@@ -434,6 +590,18 @@ class Store(Protocol):
 
     async def last_answers(self, operation_ids: Sequence[str]) -> Mapping[str, Stored]:
         """`last_answer` of many in one read; absent: there is none, or it cannot be opened now."""
+        ...
+
+    async def answered_under(
+        self, contract: str, since: Instant, *, after: str | None = None, limit: int = 100
+    ) -> Sequence[Operation]:
+        """Operations under any text of the contract of that name with an answer at or after *since*, in the order
+        stored. *after*: the last operation of the page before.
+        """
+        ...
+
+    async def answers(self, operation_id: str, *, after: int = 0, limit: int = 100) -> Sequence[Stored]:
+        """Answers of one operation with their envelopes opened, by number from *after* on. Raises SealedUnreadable."""
         ...
 
     async def actions(self, operation_id: str) -> Sequence[ActionRecord]: ...

@@ -26,7 +26,7 @@ _EXPLAINED: Final = frozenset({EventName.POLLED, EventName.FAULTED, EventName.AN
 """Their free text explains the decision; elsewhere it is part of the sentence."""
 
 
-_FOR_THE_RECORD: Final = ("guard: ", "card ")
+_FOR_THE_RECORD: Final = ("guard: ", "card ", "grant ")
 
 
 def visible(text: str) -> str:
@@ -76,6 +76,8 @@ def line(event: AuditEvent, *, harmless: Harmless = visible) -> str:
     text = ", ".join(parts)
     # what the key guard measured, and the card's digest, are for the record; a person reads what was granted
     notes = [note for note in event.notes if not note.startswith(_FOR_THE_RECORD)]
+    if event.event is EventName.SUBMITTED:  # `budget 12` stands in the sentence already
+        notes = [note.removeprefix(f"max_status_requests {event.max_requests} ") for note in notes]
     remarks = [event.text, *notes] if event.event in _EXPLAINED else notes
     if told := _once(remarks):
         text += f" ({'; '.join(told)})"
@@ -229,9 +231,32 @@ def _closed(event: AuditEvent) -> list[str | None]:
     return [f"closed{_by(event)}", "the job at the provider may go on", _quoted(event)]
 
 
+def _tried(event: AuditEvent) -> list[str | None]:
+    """What a wait would have decided of the one answer; nothing was, and nobody waits."""
+    if event.decision is None:
+        return [f"provider try{_by(event)} ended, nothing was sent"]
+    would = "a wait would go on"
+    if event.reason:
+        would = f"a wait would stop: {' '.join(filter(None, (_words(event.reason), _words(event.detail))))}"
+    elif event.decision == "succeed":
+        would = "a wait would end as succeeded"
+    return [f"provider try{_by(event)} ended", would, "the job at the provider may go on", event.text]
+
+
+def _decided(event: AuditEvent) -> list[str | None]:
+    """X7: what the status requests under a contract are, for every operation that uses it."""
+    what = {"read_only": "are read-only", "action": "are actions, each is asked for"}.get(event.decision or "", "?")
+    return [f"status requests under contract {(event.text or '')[:12]} {what}{_by(event)}"]
+
+
 def _hold_ended(event: AuditEvent) -> list[str | None]:
     back = f"the question {_words(event.reason)} returns" if event.reason else None
     return [f"hold ended{_by(event)}", back, None if event.reason else _next(event), _quoted(event)]
+
+
+def _expired(event: AuditEvent) -> list[str | None]:
+    """G7: nobody answered; that is no denial."""
+    return [f"question {_words(event.reason) or 'unnamed'} expired", event.detail, "nothing was sent"]
 
 
 def _answered(words: str) -> Callable[[AuditEvent], list[str | None]]:
@@ -259,8 +284,11 @@ _TELLERS: Final[dict[EventName, Callable[[AuditEvent], list[str | None]]]] = {
     EventName.GRANT_REFUSED: _refused,
     EventName.REJECTED: _rejected,
     EventName.CLOSED: _closed,
+    EventName.TRIED: _tried,
     EventName.HELD: _held,
     EventName.HOLD_ENDED: _hold_ended,
+    EventName.APPROVAL_EXPIRED: _expired,
+    EventName.SESSION_ENDED: _plain("session ended"),
     EventName.PAUSED: _paused,
     EventName.CANCEL_SENT: _answered("cancel sent to the provider"),
     EventName.CANCEL_ANSWERED: _answered("cancel answered, which does not mean cancelled"),
@@ -270,5 +298,9 @@ _TELLERS: Final[dict[EventName, Callable[[AuditEvent], list[str | None]]]] = {
     EventName.CLOCK_STEP: _answered("clock step noticed"),
     EventName.CREDENTIAL_REFUSED: _answered("credential refused by the provider"),
     EventName.CREDENTIAL_CHANGED: _answered("credential changed"),
+    EventName.CONTRACT_DECIDED: _decided,
+    EventName.CONTRACT_SEEN: _answered("contract looked at"),
+    EventName.ARCHIVED: _answered("archived"),
+    EventName.AUDIT_KEYS: _answered("audit keys changed"),
     EventName.LATE_RESULT: _answered("late answer of a former owner recorded, nothing changed"),
 }

@@ -122,6 +122,8 @@ def question_view(question: Escalation, choices: Sequence[Choice] = ()) -> dict[
         "asked_by": question.asked_by,
         "because": question.because,
         "expires_at": _time(question.expires_at),
+        "left_ms": question.left_ms,
+        "seen_at": _time(question.seen_at),
         "choices": [choice_view(choice) for choice in choices],
     }
     if question.minutes or question.checks:
@@ -148,6 +150,7 @@ def choice_view(choice: Choice) -> dict[str, Any]:
         "rate_limited": choice.rate_limited,
         "credential": choice.credential,
         "contract_digest": choice.contract_digest,
+        "call": choice.call,
         "grants": choice.grants,
         "effects": [_effect_view(effect) for effect in choice.effects],
         "leads_to": choice.leads_to,

@@ -194,13 +194,13 @@ async def test_policy_caps_requests_of_the_last_hour_for_each_caller_and_account
 
 
 @pytest.mark.rule("X7")
-async def test_a_contract_that_does_not_call_its_request_read_only_is_refused(tmp_path: Path) -> None:
+async def test_a_contract_that_does_not_call_its_request_read_only_is_taken_and_asked_about(tmp_path: Path) -> None:
     lines = 'observation = "read_only"\nevidence = "the tests of this project"\n'
     async with house(tmp_path, (lines, "")) as h:
-        with pytest.raises(Refused) as refused:
-            await submission(h)
-        assert refused.value.code == "first_use"
-        assert await h.core.store.operation("op-job-1") is None
+        await h.submit("job-1", RUNNING)
+        await h.run()
+        assert (await h.op()).status is Status.AWAITING_APPROVAL
+        assert h.bank.status_seen == []
 
 
 FROM_ANSWER = ('job_id = "body.id"\n[sch', 'job_id = "body.id"\nstatus_url = "http.headers.location"\n[sch')

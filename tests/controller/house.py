@@ -39,6 +39,7 @@ LIMIT_S = 20
 CONTRACT = """
 schema = 1
 name = "acme"
+tested_live = "the bank of these tests"
 origins = ["{url}"]
 [credential]
 kind = "bearer"

@@ -122,6 +122,7 @@ schema = 1
 name = "counted"
 title = "counting provider of the tests"
 sources = ["tests/processes/provider.py"]
+tested_live = "this provider"
 requires_base_url = true
 [credential]
 kind = "none"

@@ -11,6 +11,7 @@ import pytest
 
 from pollcore.actions import SubmitSpec
 from pollcore.adapters.store import opening
+from pollcore.adapters.store.schema import SCHEMA
 from pollcore.assembly import open_core
 from pollcore.facts import EventName, Status
 from pollcore.ports import Filter
@@ -167,6 +168,6 @@ async def test_workers_started_at_the_same_moment_on_a_new_home_agree_on_one_key
             assert list(await core.store.documents("public_key")) == ["reading"]
             # a record that another process sealed is read with the one key file
             assert await core.store.last_answer("op-1") is not None
-            assert (await core.store.health()).schema == 1
+            assert (await core.store.health()).schema == SCHEMA
             assert list(await core.store.check()) == []
         assert oct((home / "reading.key").stat().st_mode & 0o777) == "0o600"

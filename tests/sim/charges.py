@@ -1,4 +1,4 @@
-"""Invariants of charges and answers: I1-I8, I15, I17, L3, T6, T8, T11, S9, H3, B2, B4, B5.
+"""Invariants of charges and answers: I1-I8, I15, I17, L3, T6, T8, T11, S9, H3, B2, B4, B5, X7.
 
 Job: look at each new intent and each new observation in the commit that brought it. Must not know: limits, questions.
 """
@@ -56,10 +56,22 @@ class Charges(Ledger):
                 )
             if boot + SLACK_MS < account.floor:
                 self._no("T6", f"{row.id}: request {n} goes out {account.floor - boot} ms before min_delay is over")
+        self._vouched(op, row)
         self._takeover(op, old, row, now)
         if now.boot - boot <= MAX_PAUSE_MS and not self._world.acting_late:
             # else the charge is burned: its worker was stopped before the commit
             self._shared(op, row, boot, now)
+
+    def _vouched(self, op: int, row: Any) -> None:
+        """X7: nothing is sent under a contract that nobody tried before an operator said what asking is."""
+        text, use = self._world.sql.execute(
+            "SELECT c.text, u.use FROM operation o JOIN contract c ON c.no=o.contract "
+            "LEFT JOIN contract_use u ON u.digest=c.digest WHERE o.op=?",
+            (op,),
+        ).fetchone()
+        says = 'observation = "action"' in text
+        if use is None and not says and f'tested_live = "{contracts.UNTRIED}"' in text:
+            self._no("X7", f"{row.id}: charged under a contract whose first use is undecided")
 
     def _takeover(self, op: int, old: Any, row: Any, now: Any) -> None:
         """L3, L4: a lease is taken over on proof of death, or unchanged for its span by the boot clock."""

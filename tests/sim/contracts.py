@@ -19,14 +19,17 @@ schema = 1
 name = "{name}"
 title = "Simulated jobs"
 sources = ["the simulation"]
-tested_live = "never"
+tested_live = "{tried}"
 requires_base_url = true
 [credential]
 kind = "bearer"
 optional = true
+session_minutes = 1
+session_calls = 3
+least_mode = "{least_mode}"
 [status]
 url = "{{base_url}}/v1/jobs/{{job_id}}"
-observation = "read_only"
+observation = "{observation}"
 evidence = "the simulated provider changes nothing on a GET"
 [state]
 value = "body.status"
@@ -106,6 +109,9 @@ _PLAIN: Final = {
     "failures": 3,
     "limited": 3,
     "more_states": "",
+    "tried": "the simulated provider",
+    "least_mode": "standing",
+    "observation": "read_only",
 }
 VARIANTS: Final[dict[str, dict[str, object]]] = {
     "plain": {},
@@ -124,18 +130,29 @@ VARIANTS: Final[dict[str, dict[str, object]]] = {
     },
     "short": {"deadline": "70s", "requests": 40, "schedule": 'base_delay = "2s"\nmax_delay = "5s"'},
 }
+UNTRIED: Final = "never"
+"""X7: such a contract's first use is asked about."""
+GATED: Final[dict[str, dict[str, object]]] = {
+    "acting": {"observation": "action"},
+    "calling": {"least_mode": "per_call"},
+    "session": {"least_mode": "per_session", "schedule": 'base_delay = "2s"\nmax_delay = "8s"'},
+}
+"""Variants whose requests an operator approves; only worlds with a gate have them (plan.py)."""
 ORIGINS: Final = {"a": "https://a.jobs.example", "b": "https://b.jobs.example"}
 
 
 @functools.cache
-def contract(name: str, mended: bool = False) -> Contract:
-    """The contract of instance `plain-a`: variant and origin. Raises NotFound."""
+def contract(name: str, mended: bool = False, untried: bool = False) -> Contract:
+    """The contract of instance `plain-a`: variant and origin. *untried*: nobody vouches for it. Raises NotFound."""
     variant, _, origin = name.partition("-")
-    if variant not in VARIANTS or origin not in ORIGINS:
+    known = VARIANTS | GATED
+    if variant not in known or origin not in ORIGINS:
         raise NotFound(f"no provider {name!r}")
-    fields = {**_PLAIN, **VARIANTS[variant], "name": variant}
+    fields = {**_PLAIN, **known[variant], "name": variant}
     if mended:
         fields["more_states"] = ', "mystery"'
+    if untried:
+        fields["tried"] = UNTRIED
     return instance(
         parse(_TEXT.format(**fields), f"{variant}.toml"), base_url=ORIGINS[origin], account=f"acct-{origin}"
     )
@@ -152,10 +169,11 @@ def parsed(snapshot: Snapshot) -> Contract:
 
 
 class Files:
-    """The contract files of one world; *mended*: those that somebody has edited since."""
+    """The contract files of one world; *mended*: those that somebody has edited since; *untried*: all of them are."""
 
-    def __init__(self) -> None:
+    def __init__(self, untried: bool = False) -> None:
         self.mended: set[str] = set()
+        self._untried = untried
 
     def find(self, name: str) -> Contract:
-        return contract(name, name in self.mended)
+        return contract(name, name in self.mended, self._untried)

@@ -11,11 +11,12 @@ import json
 from typing import Any
 
 from tests.sim.charges import Charges
+from tests.sim.leaves import Leaves
 from tests.sim.ledger import ENDS, SELECT, Row
 from tests.sim.records import Records
 
 
-class Watch(Charges, Records):
+class Watch(Charges, Records, Leaves):
     """All invariants of one world."""
 
     # --- after every commit -------------------------------------------------------------------------------------------
@@ -47,6 +48,7 @@ class Watch(Charges, Records):
         granted = {op: json.loads(body) for _, op, _, _, body in grants}
         for intent in intents:
             self._intent(intent, found, before, now)
+        self._leaves_of(intents, rows)
         for op, row in rows.items():
             if op in before:
                 self._row(op, before[op], row, granted.get(op), now)

@@ -19,10 +19,11 @@ from pollcore.adapters.store import claims
 from pollcore.adapters.store import shared as store_shared
 from pollcore.adapters.store.claims import Claims
 from pollcore.adapters.store.turns import SqliteTurns
+from pollcore.controller.contracts import Contracts
 from pollcore.controller.shared import Shared
 from pollcore.decide import answer, charge, guidance, limits
 from pollcore.escalation import room
-from pollcore.facts import FaultKind, Instant, Moment, Operation, StopReason, Verdict, Wait, deadline_left
+from pollcore.facts import ContractUse, FaultKind, Instant, Moment, Operation, StopReason, Verdict, Wait, deadline_left
 from pollcore.grants import effects
 from pollcore.reading import guidance as read_guidance
 from tests.sim.mutant import always, mutant, patched_sql
@@ -32,6 +33,15 @@ before: Any = importlib.import_module("pollcore.decide.before")
 
 
 # --- grants -----------------------------------------------------------------------------------------------------------
+
+
+@mutant(20)
+def a_contract_that_nobody_tried_is_trusted() -> Iterator[None]:
+    async def use(self: Contracts, contract: Any) -> ContractUse:
+        return ContractUse.READ_ONLY
+
+    with mock.patch.object(Contracts, "use", use):
+        yield
 
 
 @mutant(60)

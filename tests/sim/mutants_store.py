@@ -34,7 +34,7 @@ def counter_is_not_raised_with_the_charge() -> Iterator[None]:
         yield
 
 
-@mutant()
+@mutant(80)
 def a_failed_commit_counts_as_done() -> Iterator[None]:
     """A request goes out under a charge that was rolled back."""
     with mock.patch.object(Writer, "_landed", always(True)):
@@ -104,7 +104,7 @@ def no_audit_intent() -> Iterator[None]:
         yield
 
 
-@mutant()
+@mutant(100)
 def caps_are_not_counted() -> Iterator[None]:
     with mock.patch.object(Claims, "_room", always(True)):
         yield
@@ -228,8 +228,8 @@ def a_stop_asks_nothing() -> Iterator[None]:
 def two_open_questions() -> Iterator[None]:
     real, take = opening.open_writer, Batch.take
 
-    def opened(path: str) -> Any:
-        conn = real(path)
+    def opened(path: str, **named: Any) -> Any:
+        conn = real(path, **named)
         conn.execute("DROP INDEX escalation_open")
         return conn
 

@@ -151,6 +151,10 @@ class Crowd:
             return
         shown = await actions.card(chance.choice(asked).operation_id)
         world.watch.painted(shown)
+        if world.plan.gated and chance.random() < 0.5:
+            await actions.seen(shown.operation.operation_id, shown.question.escalation_id)
+            if chance.random() < 0.4:
+                return  # looked at, and left
         if old and chance.random() < 0.15:
             world.cover("stale card decided")
             shown = chance.choice(old)
@@ -200,6 +204,9 @@ class Crowd:
 
     async def _one(self, actions: Actions, chance: random.Random, operation_id: str) -> None:
         world = self._world
+        if world.plan.gated and chance.random() < 0.3:
+            await self._lower_leave(actions, chance, operation_id)
+            return
         what = chance.choice(("extend", "extend", "hold", "end_hold", "close", "reject", "pause", "again", "again"))
         world.note("agent", what, operation_id)
         match what:
@@ -220,6 +227,19 @@ class Crowd:
                 await actions.submit(again)
             case _:
                 await actions.lower(operation_id, ChoiceKind(what), "because", "agent")
+
+    async def _lower_leave(self, actions: Actions, chance: random.Random, operation_id: str) -> None:
+        """What anyone may do about the use of credentials: deny it, end a session."""
+        world = self._world
+        if chance.random() < 0.3:
+            world.note("agent", "deny", operation_id)
+            await actions.lower(operation_id, ChoiceKind.DENY, "because", "agent")
+            return
+        known = [one.credential for one in await world.store.sessions()]
+        name = chance.choice(known or list(world.plan.credentials))
+        world.note("agent", "end session", name)
+        if await actions.end_session(name, "because", "agent"):
+            world.cover("session ended by hand")
 
 
 async def _as_coroutine(life: Awaitable[None]) -> None:

@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from pollcore.facts import CredentialMode
 from tests.sim import contracts
 
 _FATES: Final = {
@@ -39,7 +40,8 @@ FAULTS: Final = frozenset(
         "paused", "contradiction", "wrong_job", "empty_success", "missing", "gone", "denied", "forbidden", "odd_status",
     )]
     + ["SIGTERM", "reboot", "wall to 2000 and back", "origin down", "secret rotated", "keyring locked",
-       "contract file edited", "stale card decided", "the same card decided twice"]
+       "contract file edited", "stale card decided", "the same card decided twice", "call approved", "session approved",
+       "use denied", "session ended by hand", "question expired unseen", "question expired seen and not answered"]
 )  # fmt: skip
 """Every fault that a world can meet: what is listed. What a run met is `World.covered`."""
 
@@ -63,6 +65,12 @@ class Plan(msgspec.Struct):
     """The port at which most of the blows fall."""
     store_fault: float
     proof_of_death: bool
+    gated: bool = False
+    """Some requests need an operator's approval; there are consoles, and people who use them."""
+    modes: dict[str, CredentialMode] = {}
+    """Credentials that are not standing."""
+    consoles: int = 0
+    """How many of the workers are consoles: while one beats, the time of questions runs."""
 
     @classmethod
     def of(cls, chance: random.Random, scale: float) -> Plan:
@@ -105,6 +113,25 @@ class Plan(msgspec.Struct):
         )
 
 
+def gated(plan: Plan, chance: random.Random) -> Plan:
+    """Some worlds have a gate. *chance* is a source of its own: all other worlds stay what they were."""
+    if not plan.operators or plan.focus == "keyring" or chance.random() < 0.55:
+        return plan
+    names = [f"{v}-{o}" for v in (*contracts.GATED, *contracts.VARIANTS) for o in contracts.ORIGINS]
+    modes = {
+        name: chance.choice((CredentialMode.PER_CALL, CredentialMode.PER_SESSION, CredentialMode.PER_SESSION))
+        for name in plan.credentials
+        if chance.random() < 0.6
+    }
+    return msgspec.structs.replace(
+        plan,
+        gated=True,
+        providers=tuple(chance.sample(names, len(plan.providers))),
+        modes=modes,
+        consoles=chance.randint(0, plan.workers),
+    )
+
+
 def planned(seed: int) -> Plan:
     """The plan of a small world of this seed, without the world."""
-    return Plan.of(random.Random(f"world {seed}"), 1.0)
+    return gated(Plan.of(random.Random(f"world {seed}"), 1.0), random.Random(f"gate {seed}"))

@@ -149,10 +149,15 @@ class SimCredentials:
         self._world = world
         self._process = process
 
-    async def read(self, name: str) -> CredentialValue:
+    async def info(self, name: str) -> CredentialInfo:
+        if name not in self._world.keyring.infos:
+            raise CredentialUnavailable(f"no credential {name}", "credential_missing")
+        return self._world.keyring.infos[name]
+
+    async def read(self, name: str, info: CredentialInfo | None = None) -> CredentialValue:
         await gate(self._world, self._process, "keyring")
-        info, secret, digest = self._value(name)
-        return CredentialValue(info, Secret(secret), digest)
+        found, secret, digest = self._value(name)
+        return CredentialValue(found, Secret(secret), digest)
 
     async def digest(self, name: str) -> str:
         await gate(self._world, self._process, "keyring")

@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from pollcore.controller import Controller
-from pollcore.facts import Instant
+from pollcore.facts import CredentialMode, Instant
 from pollcore.ports import CredentialInfo
 from tests.sim.loop import Process
 from tests.sim.provider import Reply
@@ -46,7 +46,9 @@ class Keyring:
     def set(self, name: str, origins: tuple[str, ...]) -> str:
         self._versions[name] += 1
         self.secrets[name] = f"secret of {name}, version {self._versions[name]}"
-        self.infos[name] = CredentialInfo(name=name, kind="bearer", origins=origins, created_at=Instant(WALL))
+        made = Instant(WALL + self._versions[name])
+        mode = self.infos[name].mode if name in self.infos else CredentialMode.STANDING
+        self.infos[name] = CredentialInfo(name=name, kind="bearer", origins=origins, mode=mode, created_at=made)
         return self.secrets[name]
 
 

@@ -15,6 +15,8 @@ from contextvars import copy_context
 from typing import Any, Final
 from unittest import mock
 
+import msgspec
+
 from pollcore.actions import Actions, Caps, Desk, InstanceNames
 from pollcore.adapters.audit_plain import PlainAudit
 from pollcore.adapters.store import InlineStore, check, opening
@@ -28,7 +30,7 @@ from tests.sim import contracts, people
 from tests.sim.fate import Fate
 from tests.sim.invariants import Watch
 from tests.sim.loop import Process, SimLoop
-from tests.sim.plan import Plan
+from tests.sim.plan import Plan, gated
 from tests.sim.ports import FaultyConnection, SimChance, SimClock, SimCredentials, SimStore, SimTransport
 from tests.sim.provider import Provider
 from tests.sim.things import BOOT, WALL, Flight, Keyring, Running, Seal
@@ -38,6 +40,8 @@ SETTLE_MS: Final = 150_000
 CALM_STEP_S: Final = 5.0
 MAX_CALM_MS: Final = 3_600_000
 KEPT_TRACE: Final = 100_000
+UNTRIED_EVERY: Final = 7
+"""In one world of so many nobody has tried the contracts: their first use is asked about (X7)."""
 
 
 class World(Fate):
@@ -49,7 +53,7 @@ class World(Fate):
         self._keep = keep
         self.digest = ""
         self.chance = random.Random(f"world {seed}")
-        self.plan = Plan.of(self.chance, scale)
+        self.plan = gated(Plan.of(self.chance, scale), random.Random(f"gate {seed}"))
         self.loop = SimLoop()
         self._outside = copy_context()
         self.wall_step = 0
@@ -69,7 +73,8 @@ class World(Fate):
         self.changes = 0
         self.keyring = Keyring()
         self.provider = Provider(seed)
-        self.files = contracts.Files()
+        # by the seed alone: the draws of all other worlds stay as they are
+        self.files = contracts.Files(untried=seed % UNTRIED_EVERY == UNTRIED_EVERY - 1)
         self.workers: dict[int, Running] = {}
         self._generation = 0
         self.dead_owners: set[str] = set()
@@ -79,8 +84,8 @@ class World(Fate):
         self.watch = Watch(self)
 
     def _open_store(self) -> None:
-        def opened(path: str) -> FaultyConnection:
-            return FaultyConnection(real(path), sqlite3, self._committed)
+        def opened(path: str, **named: Any) -> FaultyConnection:
+            return FaultyConnection(real(path, **named), sqlite3, self._committed)
 
         real = opening.open_writer
         with mock.patch.object(opening, "open_writer", opened):
@@ -191,7 +196,7 @@ class World(Fate):
             owner=process.name,
             pid=self._generation,
             host="sim",
-            kind="run",
+            kind="console" if number < self.plan.consoles else "run",
             started_at=now.wall,
             beat_at=now.wall,
             beat_boot=now.boot,
@@ -288,6 +293,8 @@ class World(Fate):
     async def _main(self) -> None:
         for name in self.plan.credentials:
             self.keyring.set(name, tuple(f"{o}:443" for o in contracts.ORIGINS.values()))
+        for name, mode in self.plan.modes.items():
+            self.keyring.infos[name] = msgspec.structs.replace(self.keyring.infos[name], mode=mode)
         for number in range(self.plan.workers):
             self.start_worker(number)
         crowd = people.Crowd(self)
@@ -335,7 +342,8 @@ class World(Fate):
         return "\n".join(lines if last is None else lines[-last:])
 
 
-TABLES: Final = ("operation", "intent", "observation", "event", "escalation", '"grant"', "action", "cooldown", "denial")
+TABLES: Final = ("operation", "intent", "observation", "event", "escalation", '"grant"', "action", "cooldown", "denial",
+                 "contract_use", "approval", "session")  # fmt: skip
 
 
 def digest(world: World) -> str:

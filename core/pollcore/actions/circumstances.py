@@ -14,23 +14,28 @@ from typing import Final
 import msgspec
 
 from pollcore import reading
+from pollcore.actions import uses
 from pollcore.actions.desk import Desk
 from pollcore.contract import Contract, normalise_origin, requests
-from pollcore.escalation import ChangedContract, Circumstances
+from pollcore.escalation import ChangedContract, Circumstances, FirstUse
+from pollcore.escalation.approvals import CANCEL, RESUBMIT
 from pollcore.facts import (
     ActionKind,
     ActionRecord,
     ContractError,
     CredentialUnavailable,
+    Escalation,
     Instant,
     Moment,
     Operation,
     Refused,
+    Status,
     StopDetail,
     StopReason,
     Verdict,
+    mask_url,
 )
-from pollcore.ports import Cooldown, CredentialInfo, Denial, Stored, Turn
+from pollcore.ports import ContractKnown, Cooldown, CredentialInfo, Denial, Stored, Turn
 
 READER: Final = "desk"
 """Owner name of turns that only look."""
@@ -69,10 +74,14 @@ class Gathered(msgspec.Struct, frozen=True, kw_only=True):
     known: Sequence[CredentialInfo]
     actions: Mapping[str, Sequence[ActionRecord]]
     answers: Mapping[str, Stored]
+    known_contracts: Mapping[str, ContractKnown]
+    """By digest: what operators did with the contracts in force and with the files of today."""
+    shipped: frozenset[str]
+    """Digests whose text ships with this program: nobody has to look at them."""
     near: dict[tuple[str, str | None], str | None]
     """Nearest known states, found once for each contract and unknown state."""
 
-    def of(self, operation: Operation) -> Circumstances:
+    def of(self, operation: Operation, question: Escalation | None = None) -> Circumstances:
         """What is known beside the record of *operation*. Raises KeyError: its contract is among `unreadable`."""
         contract = self.contracts[operation.contract_digest]
         sent = [a for a in self.actions.get(operation.operation_id, ()) if a.kind is ActionKind.CANCEL]
@@ -83,7 +92,12 @@ class Gathered(msgspec.Struct, frozen=True, kw_only=True):
         can_resubmit, stored = contract.policy.can_resubmit and known_key, operation.submitted.request_fingerprint
         # rendered only where it can be compared with something
         fingerprint = requests.fingerprint(contract, operation.submitted) if can_resubmit and stored else None
+        infos = {info.name: info for info in self.known}
+        cancels = contract.policy.cancel is not None
         return Circumstances(
+            use=uses.use_of(contract, operation, question, infos) if question is not None else None,
+            cancel_use=uses.action_use(contract, operation, CANCEL, infos) if cancels else None,
+            resubmit_use=uses.action_use(contract, operation, RESUBMIT, infos) if can_resubmit else None,
             changed_contract=self._changed(operation),
             other_credentials=self._others(contract, operation),
             secret_rotated=keyring.rotated,
@@ -99,6 +113,29 @@ class Gathered(msgspec.Struct, frozen=True, kw_only=True):
             console_url=requests.console_url(contract, operation.submitted),
             near_match=self._near_match(contract, operation),
             allow_http=contract.allow_http,
+            contract_unseen=self._unseen(operation),
+            first_use=self._first_use(contract, operation),
+        )
+
+    def _unseen(self, operation: Operation) -> bool:
+        """G5: the file that a choice would adopt, else the one in force, was looked at by nobody."""
+        change = self.changes.get((operation.submitted.provider, operation.contract_digest))
+        digest = operation.contract_digest if change is None else change.today.digest
+        known = self.known_contracts.get(digest)
+        return digest not in self.shipped and (known is None or known.seen_at is None)
+
+    def _first_use(self, contract: Contract, operation: Operation) -> FirstUse | None:
+        """X7: what the contract says of its own status requests; None: enough, nobody is asked."""
+        if not contract.asks_first_use:
+            return None
+        known = self.known_contracts.get(contract.digest)
+        return FirstUse(
+            observation=contract.observation,
+            evidence=contract.evidence,
+            tested_live=contract.tested_live if contract.tried else None,
+            sources=contract.sources,
+            asks_by=_asks_by(contract, operation),
+            decided=known.use if known is not None else None,
         )
 
     def _others(self, contract: Contract, operation: Operation) -> tuple[str, ...]:
@@ -160,18 +197,31 @@ async def gather(desk: Desk, operations: Iterable[Operation], now: Moment) -> Ga
         unreadable=unreadable,
         changes=changes,
         cooldowns=held.cooldowns,
-        keyring=await _keyring(desk, sorted({op.credential for op in listed if op.credential}), held.denials),
+        # a question about leave to use a credential reads no secret: leave comes first
+        keyring=await _keyring(
+            desk, sorted({op.credential or "" for op in listed if _needs_keyring(op)}), held.denials
+        ),
         known=tuple(await desk.credentials().known()),
         actions=await desk.store.actions_of(ids),
         answers=await desk.store.last_answers(answered) if answered else {},
+        known_contracts=await desk.store.contracts_known(
+            [*contracts, *(each.today.digest for each in changes.values())]
+        ),
+        shipped=_shipped(desk, [*contracts.values(), *(each.today for each in changes.values())]),
         near={},
     )
 
 
-async def circumstances(desk: Desk, contract: Contract, operation: Operation, now: Moment) -> Circumstances:
+def _needs_keyring(operation: Operation) -> bool:
+    return operation.credential is not None and operation.status is not Status.AWAITING_APPROVAL
+
+
+async def circumstances(
+    desk: Desk, contract: Contract, operation: Operation, question: Escalation | None, now: Moment
+) -> Circumstances:
     """Everything beside one record that choices depend on. *contract*: the one in force."""
     found = await gather(desk, (operation,), now)
-    return msgspec.structs.replace(found, contracts={operation.contract_digest: contract}).of(operation)
+    return msgspec.structs.replace(found, contracts={operation.contract_digest: contract}).of(operation, question)
 
 
 async def _contracts(desk: Desk, digests: Iterable[str]) -> tuple[dict[str, Contract], dict[str, str]]:
@@ -205,6 +255,19 @@ async def _changes(
         added = tuple(sorted(set(file.origins) - set(contracts[digest].origins)))
         found[provider, digest] = _Change(file, text_difference(before.text, file.snapshot.text), added)
     return found
+
+
+def _shipped(desk: Desk, contracts: Iterable[Contract]) -> frozenset[str]:
+    return frozenset(each.digest for each in contracts if desk.shipped(each.snapshot_text))
+
+
+def _asks_by(contract: Contract, operation: Operation) -> str | None:
+    """`GET https://api.acme.test/v1/jobs/7`, its query masked; None: the address cannot be made yet."""
+    try:
+        request = requests.status_request(contract, operation, operation.credential)
+    except Refused:
+        return None
+    return f"{request.method} {mask_url(request.url)}"
 
 
 def _cooldown(operation: Operation, cooldowns: Sequence[Cooldown], now: Moment) -> Instant | None:

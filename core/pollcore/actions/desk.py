@@ -14,15 +14,21 @@ import msgspec
 from pollcore.contract import Contract
 from pollcore.controller.contracts import Contracts
 from pollcore.facts import Escalation, Limits, NotFound, Operation, Operator
-from pollcore.ports import Chance, Clock, Credentials, Filter, Store, Transport, Write
+from pollcore.ports import Chance, Clock, CredentialModes, Credentials, Filter, Granting, Store, Transport
 
 NEAR: Final = 3
 """How many near names a miss lists."""
 
 
-async def unrecorded(writes: Sequence[Write]) -> None:
+async def unrecorded(writes: Sequence[Granting]) -> None:
     """For stores whose audit has no anchor (the simulation)."""
     del writes
+
+
+def never(text: str) -> bool:
+    """No text ships: contracts that tests and the simulation make."""
+    del text
+    return False
 
 
 class ContractSource(Protocol):
@@ -65,8 +71,12 @@ class Desk(msgspec.Struct, frozen=True):
     instances: Mapping[str, InstanceNames]
     prepare: Callable[[], Awaitable[None]]
     """Before the first write of a process that may seal something."""
-    authorise: Callable[[Sequence[Write]], Awaitable[None]] = unrecorded
+    authorise: Callable[[Sequence[Granting]], Awaitable[None]] = unrecorded
     """Before a commit that uses up grants: their record is anchored, else Refused (A4)."""
+    modes: CredentialModes | None = None
+    """Credentials' modes and the questions about them; None: this core keeps no credentials (the simulation)."""
+    shipped: Callable[[str], bool] = never
+    """Whether a contract's text ships with this program (G5: everything else is new until an operator has seen it)."""
 
     def default_credential(self, provider: str) -> str | None:
         """The credential that the instance of that name is asked with."""

@@ -14,10 +14,11 @@ from typing import Final
 import msgspec
 
 from pollcore import escalation, grants
-from pollcore.actions import perform, resubmit
+from pollcore.actions import first_use, perform, resubmit, uses
 from pollcore.actions.circumstances import circumstances
 from pollcore.actions.desk import Desk
 from pollcore.card import Card, card, digest
+from pollcore.escalation import Circumstances, CredentialUse
 from pollcore.facts import (
     ActionKind,
     AuditEvent,
@@ -33,7 +34,6 @@ from pollcore.facts import (
 )
 from pollcore.ports import Write
 
-APPROVALS: Final = frozenset({ChoiceKind.APPROVE_ONCE, ChoiceKind.APPROVE_SESSION, ChoiceKind.ASK_AGAIN})
 TRIES: Final = 5
 """How often a question on a running operation is decided again when a poll was recorded meanwhile (same version)."""
 
@@ -46,6 +46,9 @@ class Shown(msgspec.Struct, frozen=True):
     operation: Operation
     choices: tuple[Choice, ...]
     digest: str
+    use: CredentialUse | None = None
+    """G7: the request, or the session, that the question is about."""
+    facts: Circumstances = Circumstances()
 
 
 async def shown(desk: Desk, operation_id: str) -> Shown:
@@ -56,20 +59,10 @@ async def shown(desk: Desk, operation_id: str) -> Shown:
         raise Refused(f"{operation_id}: no question is open", code="no_question")
     contract = await desk.contract(operation)
     now = desk.clock.now()
-    facts = await circumstances(desk, contract, operation, now)
-    choices = tuple(
-        possible(c)
-        for c in escalation.choices(operation, question, policy=contract.policy, now=now, circumstances=facts)
-    )
+    facts = await circumstances(desk, contract, operation, question, now)
+    choices = escalation.choices(operation, question, policy=contract.policy, now=now, circumstances=facts)
     drawn = card(operation, question, choices, now=now, circumstances=facts)
-    return Shown(drawn, question, operation, choices, digest(drawn))
-
-
-def possible(choice: Choice) -> Choice:
-    """What this version cannot carry out stays visible with the reason, and cannot be chosen."""
-    if choice.kind not in APPROVALS or choice.unavailable is not None:
-        return choice
-    return msgspec.structs.replace(choice, unavailable="approvals per call or session are not in this version")
+    return Shown(drawn, question, operation, choices, digest(drawn), facts.use, facts)
 
 
 async def decide(
@@ -103,6 +96,9 @@ async def decide(
         if fresh.question.escalation_id != escalation_id or fresh.digest != shown_digest:
             await _refused(desk, fresh, choice_key, operator, "the card has changed since it was shown")
             raise Stale(f"{operation_id}: the card has changed since it was shown; nothing was done")
+        if uses.expired(fresh.question, desk.clock.now()):
+            await _refused(desk, fresh, choice_key, operator, "the question had expired")
+            raise Stale(f"{operation_id}: the question has expired and is asked anew; nothing was done")
         choice = next((c for c in fresh.choices if c.key == choice_key), None)
         if choice is None or not choice.decides:
             raise Refused(f"{operation_id}: {choice_key} decides nothing here", code="no_choice")
@@ -128,7 +124,9 @@ async def _carry_out(
     operation, question = fresh.operation, fresh.question
     contract = await desk.contract(operation)
     now = desk.clock.now()
-    facts = await circumstances(desk, contract, operation, now)
+    if uses.expired(question, now):
+        raise Stale(f"{operation.operation_id}: the question has expired meanwhile; nothing was done")
+    facts = await circumstances(desk, contract, operation, question, now)
     changed = facts.changed_contract
     adopted = changed.policy if changed is not None and choice.kind is ChoiceKind.ADOPT_CONTRACT else None
     applied = grants.apply(
@@ -160,6 +158,10 @@ async def _carry_out(
         because=because,
     )
     record = perform.intended(desk, operation, applied.action, grant.grant_id) if applied.action is not None else None
+    # bound to what was shown, not to what was found out a moment later
+    call, session = uses.leaves(fresh.facts, choice, grant, after, now, f"ses-{desk.chance.token(6)}")
+    if record is not None:
+        call = uses.action_leave(choice, grant, operation, now, record.action_id, record.kind.value)
     write = Write(
         after=after,
         fence_change=operation.change,
@@ -169,16 +171,21 @@ async def _carry_out(
         open_question=applied.opened,
         close_question=applied.closed,
         grant=grant if choice.grants else None,
+        contract_use=applied.use,
         action=record,
+        approval=call,
+        session=session,
     )
     if after.contract_digest != operation.contract_digest:
         await desk.store.keep_snapshot(now, desk.contracts.find(operation.submitted.provider).snapshot)
     await desk.authorise((write,))  # A4: its record is anchored before anything takes effect
     if applied.action is ActionKind.RESUBMIT and record is not None:
-        return await resubmit.carry_out(desk, contract, operation, question, write, record)
+        return await resubmit.carry_out(desk, contract, operation, question, write, record, choice.call)
     await desk.store.commit(now, (write,))
+    if applied.use is not None:
+        await first_use.settle(desk, after.contract_digest)  # X7: answered once for all operations under this digest
     if applied.action is ActionKind.CANCEL and record is not None:
-        await perform.cancel(desk, contract, after, record)
+        await perform.cancel(desk, contract, after, record, choice.call)
     return await desk.operation(operation.operation_id)
 
 

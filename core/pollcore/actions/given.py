@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pollcore.contract import Contract
 from pollcore.contract.origins import covers, is_loopback, normalise_origin
-from pollcore.facts import Instant, Operation, Refused, iso
+from pollcore.facts import BUYS_BEARER, Instant, Operation, Refused, iso
 
 if TYPE_CHECKING:
     from pollcore.actions.spec import SubmitSpec
@@ -74,13 +74,16 @@ def check_wanted(contract: Contract, name: str) -> None:
         )
 
 
-async def check_stored(credentials: Credentials, name: str) -> None:
-    """For a command: raises Refused with near names where no credential of that name is stored.
+async def check_stored(credentials: Credentials, name: str, kind: str | None = None) -> None:
+    """For a command: raises Refused with near names where no credential of that name is stored, or one of another
+    kind than the contract's.
 
     A library that hands a wait over first and stores the credential later gets the question of K2 instead.
     """
-    stored = [info.name for info in await credentials.known()]
-    if name in stored:
+    known = {info.name: info.kind for info in await credentials.known()}
+    stored = list(known)
+    if name in known:
+        _check_kind(name, known[name], kind)
         return
     near = difflib.get_close_matches(name, stored, NEAR, 0.6)
     hint = f"did you mean {' or '.join(near)}?" if near else "`pollconsole credential list` shows what is."
@@ -89,6 +92,17 @@ async def check_stored(credentials: Credentials, name: str) -> None:
         f"A new one: `pollconsole credential set {name}`",
         code="credential",
     )
+
+
+def _check_kind(name: str, stored: str, wanted: str | None) -> None:
+    """K5: a password is not sent as a token, nor a token as a password."""
+    sent = "bearer" if stored in BUYS_BEARER else stored
+    if wanted is not None and sent != wanted:
+        raise Refused(
+            f"--credential {name}: it is of kind {stored}, the contract sends {wanted}; store one of that kind: "
+            f"`pollconsole credential set`",
+            code="credential_kind",
+        )
 
 
 def refuse_base_url(provider: str) -> Refused:

@@ -14,10 +14,12 @@ from typing import Final
 import msgspec
 
 from pollcore import grants
+from pollcore.actions import first_use, uses
 from pollcore.actions.circumstances import Gathered, gather
 from pollcore.actions.desk import Desk
-from pollcore.actions.together import Pair, Possible, ShownGroup, asked_of, batches, readable
+from pollcore.actions.together import Pair, ShownGroup, asked_of, batches, readable
 from pollcore.card import Asked, Frozen, GroupChoice, member
+from pollcore.escalation import Circumstances
 from pollcore.facts import (
     AuditEvent,
     Choice,
@@ -37,6 +39,7 @@ from pollcore.ports import Write
 TRIES: Final = 5
 """How often operations are read again whose polls were recorded meanwhile (same version)."""
 MOVED: Final = "the operation or its limits changed since the list was drawn"
+EXPIRED: Final = "its question has expired and is asked anew"
 KEPT_MOVING: Final = "it kept moving while it was decided"
 
 
@@ -73,7 +76,6 @@ async def decide(
     evidence: Mapping[str, str | int | float],
     operator: Operator,
     because: str | None,
-    possible: Possible,
 ) -> GroupOutcome:
     """Carry one answer out on every operation of the list that *drawn* froze for this choice.
 
@@ -90,7 +92,7 @@ async def decide(
     answer = _Answer(shown=drawn, choice=choice, evidence=evidence, operator=operator, because=because)
     taken = set(choice.operation_ids)
     todo = {each.operation_id: each for each in drawn.card.members if each.operation_id in taken}
-    run = _Run(desk, answer, possible)
+    run = _Run(desk, answer)
     for _ in range(TRIES):
         todo = await run.round(todo)
         if not todo:
@@ -98,6 +100,8 @@ async def decide(
     for operation_id in todo:
         run.refused[operation_id] = KEPT_MOVING
     await run.tell_refused()
+    for digest in sorted(run.decided):
+        await first_use.settle(desk, digest)  # those that were asked since the list was drawn
     if not run.done:
         if run.error is not None:
             raise run.error
@@ -110,13 +114,16 @@ async def decide(
 class _Run:
     """One answer on its way through the list."""
 
-    def __init__(self, desk: Desk, answer: _Answer, possible: Possible) -> None:
+    def __init__(self, desk: Desk, answer: _Answer) -> None:
         self.done: list[str] = []
         self.refused: dict[str, str] = {}
         self.error: StoreUnusable | None = None
+        self.decided: set[str] = set()
+        """Contracts whose first use this answer decides (X7)."""
         self._desk = desk
         self._answer = answer
-        self._possible = possible
+        self._session = f"ses-{desk.chance.token(6)}"
+        """One answer makes one session of one credential and run, however many operations it covers."""
         self._seen: dict[str, tuple[Operation, Escalation, Choice]] = {}
         """What a refusal is told of."""
 
@@ -168,11 +175,14 @@ class _Run:
             return None
         now = desk.clock.now()
         asked = asked_of(pair, facts)
-        fresh = member(asked, now, self._possible)
+        fresh = member(asked, now)
         choice = next((each for each in fresh.choices if fresh.named(each) == answer.choice.name), None)
         self._seen[operation.operation_id] = (operation, question, choice or fresh.choices[0])
         if fresh.digest != frozen.digest or choice is None:
             self.refused[frozen.operation_id] = MOVED
+            return None
+        if uses.expired(question, now):
+            self.refused[frozen.operation_id] = EXPIRED
             return None
         try:
             return self._applied(asked, choice, frozen, now)
@@ -212,8 +222,12 @@ class _Run:
             granted_at=now.wall,
             because=answer.because,
         )
+        if applied.use is not None:
+            self.decided.add(operation.contract_digest)
+        after = applied.operation or operation
+        call, session = uses.leaves(asked.circumstances or Circumstances(), choice, grant, after, now, self._session)
         return Write(
-            after=applied.operation or operation,
+            after=after,
             fence_change=operation.change,
             fence_version=frozen.version,
             release_lease=False,
@@ -221,6 +235,9 @@ class _Run:
             open_question=applied.opened,
             close_question=applied.closed,
             grant=grant if choice.grants else None,
+            contract_use=applied.use,
+            approval=call,
+            session=session,
         )
 
     async def _keep_snapshots(self, facts: Gathered) -> None:

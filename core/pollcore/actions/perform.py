@@ -11,15 +11,17 @@ from typing import Final
 import msgspec
 
 from pollcore import reading
+from pollcore.actions import uses
 from pollcore.actions.desk import Desk
 from pollcore.contract import Contract, normalise_origin, requests
+from pollcore.escalation import Approval, approval_needed, call_digest
+from pollcore.escalation.approvals import CANCEL, stricter
 from pollcore.facts import (
     ActionKind,
     ActionOutcome,
     ActionRecord,
     Answer,
     AuditEvent,
-    CredentialMode,
     CredentialUnavailable,
     Escalation,
     EventName,
@@ -36,19 +38,34 @@ TRIES: Final = 5
 """How often an outcome is written again when the operation moved meanwhile (the poller goes on beside an action)."""
 
 
-async def secret_for(desk: Desk, request: Request) -> Secret | None:
-    """The secret of *request*'s slot, for a pinned origin. Raises CredentialUnavailable, Refused (not pinned)."""
+async def secret_for(
+    desk: Desk, contract: Contract, operation: Operation, request: Request, purpose: str, call: str | None
+) -> Secret | None:
+    """The secret of *request*'s slot, for a pinned origin.
+
+    Args:
+        call: What was granted for it (`Choice.call`, or the leave of a fetch): the digest of this very request. None:
+            nothing was; then only a standing credential is used (G2, G6).
+
+    Raises CredentialUnavailable, Refused (not pinned, or leave is needed and this is not what it was given for).
+    """
     if request.slot is None:
         return None
-    value = await desk.credentials().read(request.slot.credential)
+    credentials = desk.credentials()
+    info = await credentials.info(request.slot.credential)
     origin = normalise_origin(request.url)
-    if origin not in value.info.origins:
-        raise Refused(f"credential {value.info.name} is not pinned to {origin}", code="origin_not_pinned")
-    if value.info.mode is not CredentialMode.STANDING:
-        raise CredentialUnavailable(
-            f"credential {value.info.name} wants approval {value.info.mode.value}", "approval_needed"
-        )
-    return value.secret
+    if origin not in info.origins:
+        raise Refused(f"credential {info.name} is not pinned to {origin}", code="origin_not_pinned")
+    needed = approval_needed(info.mode, contract.policy.least_mode, None, purpose)
+    if needed is not Approval.NONE:
+        shown = uses.request_for(contract, operation, purpose)
+        if call is None or call != call_digest(operation, shown, purpose=purpose, binding=info.binding):
+            raise Refused(
+                f"credential {info.name} is asked for each call ({stricter(info.mode, contract.policy.least_mode)}), "
+                "and this request is not the one that was approved; nothing was sent",
+                code="approval_needed",
+            )
+    return (await credentials.read(info.name, info)).secret
 
 
 async def send(desk: Desk, request: Request, secret: Secret | None) -> Answer | Fault:
@@ -56,11 +73,17 @@ async def send(desk: Desk, request: Request, secret: Secret | None) -> Answer | 
     return await desk.transport().send(request, secret)
 
 
-async def cancel(desk: Desk, contract: Contract, operation: Operation, record: ActionRecord) -> ActionRecord:
-    """Carry out a granted cancel whose intent is stored. A cancel that was sent is not a cancelled job (E5)."""
+async def cancel(
+    desk: Desk, contract: Contract, operation: Operation, record: ActionRecord, call: str | None
+) -> ActionRecord:
+    """Carry out a granted cancel whose intent is stored. A cancel that was sent is not a cancelled job (E5).
+
+    The grant of the cancel is the approval of this one call too, where its card showed the credential's use (*call*).
+    """
     try:
         request = requests.cancel_request(contract, operation, operation.credential)
-        brought = await send(desk, request, await secret_for(desk, request))
+        secret = await secret_for(desk, contract, operation, request, CANCEL, call)
+        brought = await send(desk, request, secret)
         outcome, detail = reading.read_cancel(contract, brought)
     except (Refused, CredentialUnavailable) as error:
         brought, outcome, detail = None, ActionOutcome.REFUSED, str(error)

@@ -13,6 +13,7 @@ from pollcore.actions import perform
 from pollcore.actions.desk import Desk
 from pollcore.actions.submit import store_resubmitted
 from pollcore.contract import Contract, requests
+from pollcore.escalation.approvals import RESUBMIT
 from pollcore.facts import (
     ActionOutcome,
     ActionRecord,
@@ -29,9 +30,17 @@ from pollcore.ports import Write
 
 
 async def carry_out(
-    desk: Desk, contract: Contract, operation: Operation, question: Escalation, write: Write, record: ActionRecord
+    desk: Desk,
+    contract: Contract,
+    operation: Operation,
+    question: Escalation,
+    write: Write,
+    record: ActionRecord,
+    call: str | None,
 ) -> Operation:
     """Commit the decision of *write* (grant used up, intent durable), send once, hand the new job's wait over.
+
+    The grant is the approval of this one call too, where its card showed the credential's use (*call*).
 
     The same key goes again while no final answer was seen. After a final one the new key is the action's own id, so
     that it is stored before it is sent, and a job whose answer was lost can be looked for by it (E6).
@@ -49,7 +58,8 @@ async def carry_out(
     brought: Answer | Fault | None = None
     try:
         request = requests.submit_request(contract, operation.submitted, key, operation.credential)
-        brought = await perform.send(desk, request, await perform.secret_for(desk, request))
+        secret = await perform.secret_for(desk, contract, operation, request, RESUBMIT, call)
+        brought = await perform.send(desk, request, secret)
     except (Refused, CredentialUnavailable) as error:
         refused = ActionOutcome.REFUSED
         return await _nothing_came(desk, operation, question, meanwhile, record, None, refused, str(error))

@@ -11,25 +11,34 @@ import os
 from pathlib import Path
 from typing import Any, Final
 
-from pollcore.actions import perform
+import msgspec
+
+from pollcore import grants
+from pollcore.actions import page_by_page, perform
 from pollcore.actions.desk import Desk
-from pollcore.contract import requests
+from pollcore.actions.lowering import change
+from pollcore.contract import Contract, requests
+from pollcore.escalation import Approval, approval_needed, call_digest
+from pollcore.escalation.approvals import FETCH
 from pollcore.facts import (
     ActionKind,
     ActionOutcome,
     ActionRecord,
     Answer,
     AuditEvent,
+    CallGrant,
     CredentialUnavailable,
     EventName,
     Fault,
     FaultKind,
     Operation,
     Refused,
+    Request,
     ResultPointer,
     SealedUnreadable,
     Stale,
     Status,
+    StopReason,
 )
 from pollcore.ports import Write
 
@@ -84,8 +93,12 @@ def pointer(operation: Operation) -> ResultPointer:
 async def fetch(desk: Desk, operation_id: str, to: Path, by: str) -> ActionRecord:
     """Fetch the result once, to the new file *to* (0600). An unknown outcome is not repeated.
 
+    With a credential that is not standing it needs leave of its own: the first call asks (`call_approval`, detail
+    `fetch_result`) and raises `approval_wanted`; given again after an operator approved it, it fetches.
+
     Raises:
-        Refused: no success, no result request in the contract, fetched before or outcome unknown, *to* exists.
+        Refused: no success, no result request in the contract, fetched before or outcome unknown, *to* exists,
+            `approval_wanted`.
         SealedUnreadable: the result cannot be opened; nothing is sent.
     """
     operation = await desk.operation(operation_id)
@@ -104,23 +117,72 @@ async def fetch(desk: Desk, operation_id: str, to: Path, by: str) -> ActionRecor
     contract = await desk.contract(operation)
     request = requests.result_request(contract, operation, operation.credential)
     try:
-        secret = await perform.secret_for(desk, request)
+        leave = await _leave(desk, contract, operation, request, by)
+        call = leave.digest if leave is not None else None
+        secret = await perform.secret_for(desk, contract, operation, request, FETCH, call)
     except CredentialUnavailable as error:
         raise Refused(str(error), code="credential_unavailable") from None
     # the place is taken before anything is sent: the answer may be given once only
     file = await asyncio.to_thread(open_new, to)
     outcome = ActionOutcome.INTENDED
     try:
-        record = perform.intended(desk, operation, ActionKind.FETCH_RESULT, None)
-        intent = Write(after=operation, fence_change=operation.change, release_lease=False, action=record)
+        record = perform.intended(desk, operation, ActionKind.FETCH_RESULT, leave.grant_id if leave else None)
+        # I14: the leave is used up in the same transaction as the intent of the one request that it permits
+        used = msgspec.structs.replace(leave, used_for=record.action_id) if leave is not None else None
+        intent = Write(after=operation, fence_change=operation.change, release_lease=False, action=record, uses=used)
         await desk.store.commit(desk.clock.now(), (intent,))
         brought = await perform.send(desk, request, secret)
         outcome, detail = await asyncio.to_thread(_kept, file, brought)
+        if contract.pages is not None and outcome is ActionOutcome.DONE and isinstance(brought, Answer):
+            outcome, detail, brought = await page_by_page.fetch_rest(
+                desk, contract, operation, request, brought, file, FETCH
+            )
     finally:
         os.close(file)
         if outcome is not ActionOutcome.DONE:
             await asyncio.to_thread(to.unlink, missing_ok=True)
     return await perform.settle(desk, operation_id, record, brought, outcome, detail, EventName.RESULT_FETCHED, by)
+
+
+async def _leave(desk: Desk, contract: Contract, operation: Operation, request: Request, by: str) -> CallGrant | None:
+    """The leave that this fetch needs, granted and unused; None: it needs none.
+
+    Raises Refused: `approval_wanted`: an operator was asked, or is asked already.
+    """
+    if request.slot is None:
+        return None
+    info = await desk.credentials().info(request.slot.credential)
+    if approval_needed(info.mode, contract.policy.least_mode, None, FETCH) is Approval.NONE:
+        return None
+    operation_id = operation.operation_id
+    if contract.pages is not None:
+        raise Refused(
+            f"{operation_id}: its result may come in pages, a request each, and credential {info.name} is asked for each "
+            "call: `pollconsole result OP --reveal` gives the pointer, fetch it by other means",
+            code="approval_needed",
+        )
+    digest, now = call_digest(operation, request, purpose=FETCH, binding=info.binding), desk.clock.now()
+    found = await desk.store.approval(operation_id)
+    if found is not None and found.digest == digest and found.expires_at > now.wall:
+        return found
+    question = await desk.question(operation_id)
+    if question is None:
+        await change(
+            desk,
+            operation_id,
+            lambda current, open_now, _policy: grants.ask_for_fetch(
+                current, open_now, by=by, now=desk.clock.now(), new_id=f"esc-{desk.chance.token(6)}"
+            ),
+        )
+    elif (question.reason, question.detail) != (StopReason.CALL_APPROVAL, FETCH):
+        raise Refused(
+            f"{operation_id}: the question {question.reason.value} is open; an operator decides it first", code="asked"
+        )
+    raise Refused(
+        f"{operation_id}: credential {info.name} is asked for each call; an operator approves this fetch in the "
+        "console (key A), then give the command again",
+        code="approval_wanted",
+    )
 
 
 def _kept(file: int, brought: Answer | Fault) -> tuple[ActionOutcome, str]:

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from pollcore import decide, outcome, reading, submission
+from pollcore.actions import first_use
 from pollcore.actions import given as checks
 from pollcore.actions.desk import Desk
 from pollcore.actions.spec import SubmitSpec
@@ -50,15 +51,27 @@ class Submission(msgspec.Struct, frozen=True):
     existed: bool = False
 
 
+class Checked(msgspec.Struct, frozen=True, kw_only=True):
+    """A submission whose names, addresses and parameters are in order; limits and earlier operations are not looked at.
+
+    *remote*: any origin but loopback. *handover*: what the submission's saved answer said.
+    """
+
+    contract: Contract
+    given: Submitted
+    credential: str | None
+    remote: bool
+    handover: reading.Handover | None = None
+
+
 async def submit(desk: Desk, spec: SubmitSpec) -> Submission:
     """Store a wait. Raises Refused (with what, which limit, the way out), NotFound, ContractError, StoreUnusable."""
+    return await _store(desk, spec, await checked(desk, spec))
+
+
+async def checked(desk: Desk, spec: SubmitSpec) -> Checked:
+    """What of *spec* can be checked before the store is asked. Raises Refused, NotFound, ContractError."""
     contract = desk.contracts.find(spec.provider)
-    if contract.observation != "read_only":
-        raise Refused(
-            f'{contract.filename}: the contract does not state observation = "read_only" with its evidence: '
-            "status requests of this provider may have effects, and this version asks only where they have none",
-            code="first_use",
-        )
     if spec.status_url is not None and contract.steps[0].request.use_provider_url == "never":
         raise Refused(
             f"{contract.filename}: the contract builds its own status address and takes no --status-url "
@@ -78,10 +91,11 @@ async def submit(desk: Desk, spec: SubmitSpec) -> Submission:
     if spec.response is not None:
         handover = reading.from_response(contract, given, spec.response, spec.response_url or contract.base_url or "")
         given = given_by(given, handover)
+        requests.check_answered_params(contract, given.params)
     given = msgspec.structs.replace(given, request_fingerprint=fingerprint or requests.fingerprint(contract, given))
     checks.check_job_id(given.job_id)
     _check_expected(contract, given)
-    return await _store(desk, contract, spec, given, credential, remote, handover)
+    return Checked(contract=contract, given=given, credential=credential, remote=remote, handover=handover)
 
 
 def _submitted(desk: Desk, contract: Contract, spec: SubmitSpec, credential: str | None) -> tuple[Submitted, bool]:
@@ -102,7 +116,8 @@ def _submitted(desk: Desk, contract: Contract, spec: SubmitSpec, credential: str
         account=account,
         job_id=spec.job_id or "",
         base_url=contract.base_url,
-        params=requests.check_params(contract, dict(spec.params)),
+        # what a saved answer gives may be required: it is read first
+        params=requests.check_params(contract, dict(spec.params), complete=spec.response is None),
         status_url=spec.status_url,
         expected_states=spec.expected_states or contract.final_states,
         idempotency_key=spec.idempotency_key,
@@ -144,16 +159,9 @@ def _check_expected(contract: Contract, given: Submitted) -> None:
         raise Refused(f"expected state {unknown[0]!r} is no final state of the contract; it lists: {listed}")
 
 
-async def _store(
-    desk: Desk,
-    contract: Contract,
-    spec: SubmitSpec,
-    given: Submitted,
-    credential: str | None,
-    remote: bool,
-    handover: reading.Handover | None,
-) -> Submission:
-    now = desk.clock.now()
+async def _store(desk: Desk, spec: SubmitSpec, checked: Checked) -> Submission:
+    contract, given, handover = checked.contract, checked.given, checked.handover
+    credential, now = checked.credential, desk.clock.now()
     if spec.operation_id is not None:
         existing = await desk.store.operation(spec.operation_id)
         if existing is not None:
@@ -165,11 +173,11 @@ async def _store(
         raise submission.refuse_duplicate(first)
     if (final := submission.final_for_job(known)) is not None:
         return Submission(final, (f"job {given.job_id} has ended before as {final.operation_id}",), existed=True)
-    await _check_caps(desk, given, now)
+    await check_caps(desk, given, now)
     terms = Terms(
         policy=contract.policy,
         contract_digest=contract.digest,
-        remote=remote,
+        remote=checked.remote,
         ceilings=desk.caps.ceilings,
     )
     requested = Requested(
@@ -195,6 +203,7 @@ async def _store(
         provider_expires_at=observed.provider_expires_at if observed is not None else None,
         guidance=observed.guidance if observed is not None else None,
         earlier=submission.carried(known) if known else None,
+        granted=submission.only_tried(known),
     )
     stored = await _insert(desk, contract, operation, warnings, observed, now)
     return Submission(stored, warnings)
@@ -242,7 +251,13 @@ async def _insert(
                 now=now,
                 cause=decision.cause,
             )
-    return await desk.store.submit(now, operation, contract.snapshot, events, question=question, resubmit=resubmit)
+    first = await first_use.ask(desk, contract, operation, now) if operation.status is Status.WAITING else None
+    if first is not None:
+        operation, question, events = first.operation, first.question, (*events, *first.events)
+    stored = await desk.store.submit(now, operation, contract.snapshot, events, question=question, resubmit=resubmit)
+    if first is None or not await first_use.settle(desk, contract.digest):
+        return stored
+    return await desk.operation(stored.operation_id)  # it was answered between the look and the insert
 
 
 def _question(desk: Desk, operation: Operation, checks: int, now: Moment) -> Escalation | None:
@@ -260,8 +275,8 @@ def _question(desk: Desk, operation: Operation, checks: int, now: Moment) -> Esc
     )
 
 
-async def _check_caps(desk: Desk, given: Submitted, now: Moment) -> None:
-    """B1: `[policy]` caps open operations and requests an hour, per caller and account."""
+async def check_caps(desk: Desk, given: Submitted, now: Moment) -> None:
+    """B1: `[policy]` caps open operations and requests an hour, per caller and account. Raises Refused."""
     if desk.caps.open_operations is None and desk.caps.requests_per_hour is None:
         return
     mine = [

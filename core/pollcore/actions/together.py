@@ -8,7 +8,7 @@ Source: spec E10, G4.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final, TypeVar
 
@@ -17,14 +17,13 @@ import msgspec
 from pollcore.actions.circumstances import Gathered, gather
 from pollcore.actions.desk import Desk
 from pollcore.card import Asked, GroupCard, Member, group, join, member
-from pollcore.facts import Choice, Escalation, Operation, Refused
+from pollcore.facts import Escalation, Operation, Refused
 
 MAX_MEMBERS: Final = 10_000
 """Operations of one group card, those asked first; the others of the cause make the next card."""
 BATCH: Final = 200
 """Operations of one transaction, and of one turn of this process's loop."""
 T = TypeVar("T")
-Possible = Callable[[Choice], Choice]
 Pair = tuple[Operation, Escalation]
 
 
@@ -55,15 +54,15 @@ class ShownGroup(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(each.version for each in self.card.members)
 
 
-async def groups(desk: Desk, possible: Possible) -> tuple[GroupCard, ...]:
+async def groups(desk: Desk) -> tuple[GroupCard, ...]:
     """All open questions, one card a cause, those ending soonest first."""
     pairs = await desk.store.asked()
     now = desk.clock.now()
     facts = await gather(desk, (op for op, _ in pairs), now)
-    return group((asked_of(pair, facts) for pair in pairs if readable(pair, facts)), now=now, possible=possible)
+    return group((asked_of(pair, facts) for pair in pairs if readable(pair, facts)), now=now)
 
 
-async def shown(desk: Desk, cause: str, possible: Possible) -> ShownGroup:
+async def shown(desk: Desk, cause: str) -> ShownGroup:
     """The card of one cause, fresh. Raises Refused: nothing is asked for this cause, or no contract can be read."""
     pairs = await desk.store.asked(cause)
     if not pairs:
@@ -78,7 +77,7 @@ async def shown(desk: Desk, cause: str, possible: Possible) -> ShownGroup:
     )
     members: list[Member] = []
     for batch in batches([pair for pair in listed if readable(pair, facts)]):
-        members += [member(asked_of(pair, facts), now, possible) for pair in batch]
+        members += [member(asked_of(pair, facts), now) for pair in batch]
         await asyncio.sleep(0)  # polls go on
     if not members:
         raise Refused(f"the contract in force cannot be read: {left_out[0][1]}", code="contract")
@@ -88,7 +87,7 @@ async def shown(desk: Desk, cause: str, possible: Possible) -> ShownGroup:
 def asked_of(pair: Pair, facts: Gathered) -> Asked:
     """What the card of one operation is drawn from. Raises KeyError: it is not `readable`."""
     operation, question = pair
-    return Asked(operation, question, facts.contracts[operation.contract_digest].policy, facts.of(operation))
+    return Asked(operation, question, facts.contracts[operation.contract_digest].policy, facts.of(operation, question))
 
 
 def readable(pair: Pair, facts: Gathered) -> bool:

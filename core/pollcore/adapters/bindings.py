@@ -11,11 +11,24 @@ from typing import Final, Protocol
 import msgspec
 
 from pollcore.adapters.sealer import ReadingKey, RunKey, RunSealer
-from pollcore.facts import AuditEvent, EventName, Instant, Moment, SealedUnreadable
-from pollcore.ports import Clock, CredentialInfo
+from pollcore.adapters.store.credential_rows import Held
+from pollcore.facts import (
+    AuditEvent,
+    CredentialMode,
+    Escalation,
+    EventName,
+    Grant,
+    Instant,
+    Moment,
+    SealedUnreadable,
+    Stale,
+)
+from pollcore.ports import Clock, CredentialAsked, CredentialInfo
 
 CREDENTIAL: Final = "credential"
 USED: Final = "credential_used"
+LEFT: Final = "credential_left"
+"""Modes of removed credentials: who removes one and sets it anew has not made its use easier."""
 RUN_KEY: Final = "run_key"
 PUBLIC_KEY: Final = "public_key"
 PUBLIC_NAME: Final = "reading"
@@ -33,6 +46,27 @@ class Documents(Protocol):
     async def put_document(
         self, now: Moment, kind: str, name: str, value: bytes | None, events: Sequence[AuditEvent] = ()
     ) -> None: ...
+
+    async def change_documents(self, now: Moment, held: Sequence[Held], events: Sequence[AuditEvent] = ()) -> None: ...
+
+
+class Questions(Protocol):
+    """The part of the store that keeps questions about credentials."""
+
+    async def ask_credential(
+        self, now: Moment, asked: CredentialAsked, held: Held, event: AuditEvent
+    ) -> CredentialAsked: ...
+
+    async def settle_credential(
+        self,
+        now: Moment,
+        closed: Escalation,
+        events: Sequence[AuditEvent],
+        grant: Grant | None = None,
+        held: Held | None = None,
+    ) -> None: ...
+
+    async def credential_question(self, escalation_id: str) -> CredentialAsked | None: ...
 
 
 class StoredMeta:
@@ -58,22 +92,83 @@ class StoredMeta:
     def _with_use(info: CredentialInfo, used: bytes | None) -> CredentialInfo:
         return info if used is None else msgspec.structs.replace(info, last_used_at=Instant(int(used)))
 
-    async def put(self, info: CredentialInfo) -> None:
-        """Insert or replace, with an audit event that names kind, origins and mode, never a value."""
+    async def put(self, info: CredentialInfo, former: CredentialInfo | None) -> None:
+        """Insert or replace, with an audit event that names kind, origins and mode, never a value. Raises Stale."""
         now = self._clock.now()
-        text = f"{info.name} {info.kind} for {', '.join(info.origins)}, {info.mode.value}"
-        event = AuditEvent(at=now.wall, event=EventName.CREDENTIAL_CHANGED, text=text)
-        await self._store.put_document(now, CREDENTIAL, info.name, msgspec.json.encode(info), (event,))
+        held = await self.held(info.name, former, info)
+        left = Held(LEFT, info.name, await self._store.document(LEFT, info.name), None)
+        await self._store.change_documents(now, (held, left), (changed_event(info, now),))
+
+    async def held(self, name: str, former: CredentialInfo | None, after: CredentialInfo | None) -> Held:
+        """The row as it lies there, to be replaced by *after*. Raises Stale: it is not *former*."""
+        raw = await self._store.document(CREDENTIAL, name)
+        if (None if raw is None else self._read.decode(raw)) != former:
+            raise Stale(f"credential {name} has changed since it was read; nothing was done: look again")
+        return Held(CREDENTIAL, name, raw, None if after is None else msgspec.json.encode(after))
 
     async def remove(self, name: str) -> None:
-        """Remove the row."""
+        """Remove the row; its mode stays known."""
         now = self._clock.now()
+        info = await self.get(name)
+        if info is None:
+            return
+        held = await self.held(name, info, None)
+        left = Held(LEFT, name, await self._store.document(LEFT, name), info.mode.value.encode())
         event = AuditEvent(at=now.wall, event=EventName.CREDENTIAL_CHANGED, text=f"{name} removed")
-        await self._store.put_document(now, CREDENTIAL, name, None, (event,))
+        await self._store.change_documents(now, (held, left), (event,))
+
+    async def left_mode(self, name: str) -> CredentialMode | None:
+        """The mode of a removed credential of that name."""
+        found = await self._store.document(LEFT, name)
+        return None if found is None else CredentialMode(found.decode())
 
     async def touch(self, name: str, at: Instant) -> None:
         """Keep `last_used_at` in a row of its own: a whole row written back could undo a change of mode (G2)."""
         await self._store.put_document(self._clock.now(), USED, name, str(at).encode())
+
+
+def changed_event(info: CredentialInfo, now: Moment) -> AuditEvent:
+    """What a credential is from now on; never a value."""
+    text = f"{info.name} {info.kind} for {', '.join(info.origins)}, {info.mode.value}"
+    return AuditEvent(at=now.wall, event=EventName.CREDENTIAL_CHANGED, text=text)
+
+
+class StoredModes:
+    """`CredentialModes` over the store: the question, its grant and the changed row in one transaction (G4)."""
+
+    def __init__(self, store: Questions, meta: StoredMeta) -> None:
+        self._store = store
+        self._meta = meta
+
+    async def now_is(self, name: str) -> CredentialInfo | None:
+        """What is stored of a credential."""
+        return await self._meta.get(name)
+
+    async def ask(self, now: Moment, asked: CredentialAsked, event: AuditEvent) -> CredentialAsked:
+        """Store the question, or return the open one that asks for the same. Raises Stale."""
+        held = await self._meta.held(asked.info.name, asked.info, asked.info)
+        return await self._store.ask_credential(now, asked, held, event)
+
+    async def asked(self, escalation_id: str) -> CredentialAsked | None:
+        """The question, open or decided."""
+        return await self._store.credential_question(escalation_id)
+
+    async def settle(
+        self,
+        now: Moment,
+        asked: CredentialAsked,
+        closed: Escalation,
+        events: Sequence[AuditEvent],
+        grant: Grant | None = None,
+        mode: CredentialMode | None = None,
+    ) -> None:
+        """Close the question; with a *mode* the credential has it from then on. Raises Stale."""
+        held = None
+        if mode is not None:
+            after = msgspec.structs.replace(asked.info, mode=mode)
+            held = await self._meta.held(asked.info.name, asked.info, after)
+            events = (*events, changed_event(after, now))
+        await self._store.settle_credential(now, closed, events, grant, held)
 
 
 class LoadedRunKeys:

@@ -39,6 +39,16 @@ _PR_SET_DUMPABLE: Final = 4
 Writer = Callable[[str], None]
 
 
+def harden() -> None:
+    """For a process that runs the core: no core file, no reading of our memory, crash hooks without locals (K1).
+
+    Called once by the program's entry, never by a library user's process.
+    """
+    harden_process()
+    install_hooks()
+    hush_loggers()
+
+
 def hush_loggers() -> None:
     """Set every logger of LOGGERS to WARNING and keep its records from all handlers, whatever the root is set to."""
     for name in LOGGERS:

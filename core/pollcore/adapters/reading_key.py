@@ -148,6 +148,21 @@ class ReadingKeys:
         )
 
 
+def copy_reading_key(file: Path, vault: Vault, named: Path | None) -> None:
+    """Copy the key in *file* to *named*, or to the keyring, and read it back. Raises Refused, CredentialUnavailable."""
+    text = read_key_file(file)
+    if named is None:
+        entry = _entry(ReadingKey.from_text(text).key_id)
+        vault.set(entry, text)
+        there = vault.get(entry)[0]
+    else:
+        if not named.exists():
+            write_key_file(named, text)
+        there = read_key_file(named)
+    if there != text:
+        raise Refused("the place that is to keep the reading key holds another one: nothing was moved", code="key_file")
+
+
 def write_key_file(path: Path, text: str) -> None:
     """Create *path* with mode 0600, whole or not at all, never over a file that exists. Raises Refused."""
     why = None

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from pollcore.card.drawing import Card
+from pollcore.escalation.approvals import request_facts
 from pollcore.facts import LEAVE_THE_WAIT_GOING, MINUTE, Choice, Escalation, Operation, Request
 
 _ENCODER = msgspec.json.Encoder(order="deterministic")
@@ -45,7 +46,7 @@ def _bound(op: Operation | None, question: Escalation, choices: Sequence[Choice]
             "operation": _operation(op) if op is not None else None,
             "facts": _facts(op) if op is not None and not goes_on else None,
             "choices": [_choice(choice, op) for choice in choices],
-            "request": _request(request) if request is not None else None,
+            "request": request_facts(request) if request is not None else None,
         }
     )
 
@@ -88,6 +89,7 @@ def _choice(choice: Choice, op: Operation | None) -> dict[str, Any]:
         "adds": [choice.minutes, choice.checks, choice.transport_failures, choice.rate_limited],
         "credential": choice.credential,
         "contract": choice.contract_digest,
+        "call": choice.call,
         "available": choice.unavailable is None,
         "from_now": bool(choice.minutes) and not firm,
         "effects": [
@@ -96,17 +98,4 @@ def _choice(choice: Choice, op: Operation | None) -> dict[str, Any]:
         "moves": sorted(
             effect.what for effect in choice.effects if effect.what in running and effect.what != "last_possible_check"
         ),
-    }
-
-
-def _request(request: Request) -> dict[str, Any]:
-    """The exact request; its body as a digest of its own, the slot instead of a secret."""
-    return {
-        "method": request.method,
-        "url": request.url,
-        "headers": [list(pair) for pair in request.headers],
-        "body": hashlib.sha256(request.body).hexdigest() if request.body is not None else None,
-        "slot": [request.slot.credential, request.slot.kind, list(request.slot.names)] if request.slot else None,
-        "origins": list(request.origins),
-        "allow_http": request.allow_http,
     }

@@ -12,7 +12,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from pollcore.escalation import Circumstances
+from pollcore.escalation import Circumstances, CredentialUse, FirstUse
+from pollcore.escalation.approvals import ANSWER_MS, FETCH, short
 from pollcore.escalation.situation import span_words, when
 from pollcore.facts import (
     DAY,
@@ -33,6 +34,7 @@ from pollcore.story import Harmless, visible
 TITLE: Final = "External job needs a decision"
 _TIMES: Final = frozenset({"deadline", "useful_until", "last_possible_check"})
 _APPROVALS: Final = frozenset({StopReason.CALL_APPROVAL, StopReason.SESSION_APPROVAL})
+UNDECLARED: Final = "nothing: the contract does not say that asking is read-only"
 _CHECK_ACCESS: Final = "access, rotation, account scope, gateway"
 
 
@@ -101,7 +103,11 @@ def card(
     listed = ", ".join(
         f"{option.key} {option.label}" + ("" if option.available else " (not now)") for option in options
     )
-    further = _further(operation, question, facts, now, harmless) if operation else _credential_lines(facts)
+    further = (
+        _further(operation, question, facts, now, harmless)
+        if operation
+        else _credential_lines(facts, question, harmless)
+    )
     return Card(
         question=question,
         operation=operation,
@@ -171,7 +177,7 @@ def _further(
         ("Asked by:", question.asked_by),
         ("Because:", question.because),
         ("Check:", _CHECK_ACCESS if question.reason is StopReason.AUTHORIZATION_DENIED else None),
-        ("Expires:", when(question.expires_at, wall) if question.expires_at is not None else None),
+        ("Expires:", _expires(question, wall)),
         ("Address:", "plain http is allowed for this instance" if facts.allow_http else None),
         ("Provider's console:", facts.console_url),
         ("Contract:", op.contract_digest),
@@ -183,7 +189,19 @@ def _further(
         lines += [CardLine("Contract difference:", harmless(row)) for row in diff]
     if question.reason in _APPROVALS:
         lines += _use_lines(op, facts, harmless)
+    if question.reason is StopReason.FIRST_USE and facts.first_use is not None:
+        lines += _first_use_lines(facts.first_use, harmless)
     return lines
+
+
+def _expires(question: Escalation, now: Instant) -> str | None:
+    """G7: when the question expires; while no console is open its time stands still."""
+    if question.expires_at is not None:
+        return f"{when(question.expires_at, now)}, then it is asked anew; an expiry is no denial"
+    if question.reason is not StopReason.CALL_APPROVAL:
+        return None
+    left = ANSWER_MS if question.left_ms is None else question.left_ms
+    return f"{span_words(left)} of an open console after it was asked, then it is asked anew"
 
 
 def _last_fault(op: Operation, now: Moment) -> str | None:
@@ -201,9 +219,13 @@ def _use_lines(op: Operation, facts: Circumstances, harmless: Harmless) -> list[
         return []
     rows: list[tuple[str, str | None]] = [
         ("Purpose:", use.purpose),
-        ("Request number:", f"{op.status_requests_used + 1} of {op.max_status_requests}"),
+        ("Request number:", _number(op, use)),
+        ("Credential mode:", use.mode.value if use.mode is not None else "none: it goes without a credential"),
         ("Credential scope:", use.scope),
         ("Can reveal:", use.reveals or "not stated by the contract"),
+        ("For the run:", use.owner),
+        ("Request digest:", short(use.digest) if use.owner is None else None),
+        ("Cannot be shown:", use.problem),
     ]
     if use.request is not None:
         parts = urlsplit(mask_url(use.request.url).removesuffix("?..."))
@@ -219,14 +241,43 @@ def _use_lines(op: Operation, facts: Circumstances, harmless: Harmless) -> list[
     return [CardLine(label, _flat(text, harmless)) for label, text in rows if text]
 
 
-def _credential_lines(facts: Circumstances) -> list[CardLine]:
+def _number(op: Operation, use: CredentialUse) -> str:
+    """Which request of the budget it would be; a fetch is none."""
+    if use.for_purpose == FETCH:
+        return f"none, it is no status request ({op.status_requests_used} of {op.max_status_requests} are used)"
+    return f"{op.status_requests_used + 1} of {op.max_status_requests}"
+
+
+def _first_use_lines(said: FirstUse, harmless: Harmless) -> list[CardLine]:
+    """X7: what the contract says of its own status requests, and what they look like."""
+    rows = [("Status request:", said.asks_by), *contract_says(said)]
+    return [CardLine(label, _flat(text, harmless)) for label, text in rows if text]
+
+
+def contract_says(said: FirstUse) -> tuple[tuple[str, str], ...]:
+    """What a contract says of its own status requests, the same for all operations under it."""
+    return (
+        ("Declared:", "read_only" if said.observation else UNDECLARED),
+        ("Evidence:", said.evidence or "none"),
+        ("Tried live:", said.tested_live or "not that its author knows"),
+        ("Sources:", ", ".join(said.sources) or "none"),
+    )
+
+
+def _credential_lines(facts: Circumstances, question: Escalation, harmless: Harmless) -> list[CardLine]:
     mode = facts.mode
     if mode is None:
         return []
-    return [
-        CardLine("Credential:", mode.credential),
-        CardLine("Mode:", f"{mode.before.value} -> {mode.after.value}"),
+    rows: list[tuple[str, str | None]] = [
+        ("Credential:", mode.credential),
+        ("Mode:", f"{mode.before.value} -> {mode.after.value}"),
+        ("Kind:", mode.kind),
+        ("Sent to:", ", ".join(mode.origins)),
+        ("Asked by:", question.asked_by),
+        ("Because:", question.because),
+        ("Changed since:", mode.problem),
     ]
+    return [CardLine(label, _flat(text, harmless)) for label, text in rows if text]
 
 
 def _option(choice: Choice, now: Moment, harmless: Harmless) -> CardOption:

@@ -36,6 +36,7 @@ _HAPPENED: Final[dict[str, str]] = {
     "keyring_locked": "the keyring is locked",
     "keyring_timeout": "the keyring does not answer",
     "keyring_absent": "there is no keyring",
+    "first_use": "a contract is used for the first time, and does not prove that asking is read-only: {rest}",
     "credential_missing": "the keyring has no such credential: {rest}",
 }
 
@@ -71,6 +72,7 @@ def lines(
     outliers: Sequence[tuple[str, str]],
     outliers_count: int,
     diffs: Sequence[str],
+    contracts: Sequence[tuple[tuple[str, str], ...]],
     digest: str,
     asked: int,
     now: Moment,
@@ -103,10 +105,12 @@ def lines(
     ]
     made = [CardLine(label, flat(text, harmless)) for label, text in rows if text]
     made += _explained(ops, wall, harmless)
+    made += [CardLine(label, flat(text, harmless)) for says in contracts for label, text in says]
     made += _named(outliers, outliers_count, harmless)
     for diff in diffs:
         made += [CardLine("Contract difference:", harmless(row)) for row in diff.splitlines()]
-    frozen = f"frozen at {clock_time(wall)} UTC, digest {digest[:16]}; an answer covers these operations and no others"
+    others = "; what is said of the contract holds for all others under it, too" if contracts else " and no others"
+    frozen = f"frozen at {clock_time(wall)} UTC, digest {digest[:16]}; an answer covers these operations{others}"
     return (*made, CardLine("The list:", frozen))
 
 

@@ -15,10 +15,10 @@ import msgspec
 
 from pollcore.card import group_lines
 from pollcore.card.digest import digest_of
-from pollcore.card.drawing import CardLine
+from pollcore.card.drawing import CardLine, contract_says
 from pollcore.card.group_lines import Effects
 from pollcore.escalation import Circumstances, choices
-from pollcore.facts import Choice, ChoiceKind, Escalation, Instant, Moment, Operation, Policy
+from pollcore.facts import Choice, ChoiceKind, Escalation, Instant, Moment, Operation, Policy, StopReason
 from pollcore.story import Harmless, visible
 
 MAX_SOONEST: Final = 5
@@ -55,6 +55,8 @@ class Member(msgspec.Struct, frozen=True):
     digest: str
     diff: str | None = None
     """The difference to the changed contract, where there is one."""
+    contract: tuple[tuple[str, str], ...] = ()
+    """first_use: what the contract says of its own status requests (label, text)."""
 
     def named(self, choice: Choice) -> ChoiceName:
         """The name of one of its choices in the group."""
@@ -134,20 +136,11 @@ class GroupCard(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(member.escalation_id for member in self.members)
 
 
-Possible = Callable[[Choice], Choice]
-
-
-def as_it_is(choice: Choice) -> Choice:
-    """Every choice can be carried out."""
-    return choice
-
-
 def group(
     questions: Iterable[Asked | tuple[Operation, Escalation, Policy]],
     *,
     now: Moment,
     harmless: Harmless = visible,
-    possible: Possible = as_it_is,
 ) -> tuple[GroupCard, ...]:
     """Join *questions* by cause; the cause whose first operation ends soonest comes first.
 
@@ -157,18 +150,19 @@ def group(
     by_cause: dict[str, list[Member]] = {}
     for question in questions:
         asked = question if isinstance(question, Asked) else Asked(*question)
-        by_cause.setdefault(asked.question.cause, []).append(member(asked, now, possible))
+        by_cause.setdefault(asked.question.cause, []).append(member(asked, now))
     cards = [join(cause, members, now, harmless) for cause, members in by_cause.items()]
     return tuple(sorted(cards, key=lambda found: (found.soonest[0][1], found.cause)))
 
 
-def member(asked: Asked, now: Moment, possible: Possible = as_it_is) -> Member:
-    """One operation with its choices as they are now. *possible*: marks what this program cannot carry out."""
+def member(asked: Asked, now: Moment) -> Member:
+    """One operation with its choices as they are now."""
     operation, question, facts = asked.operation, asked.question, asked.circumstances
-    offered = choices(operation, question, policy=asked.policy, now=now, circumstances=facts)
-    found = tuple(possible(choice) for choice in offered)
+    found = choices(operation, question, policy=asked.policy, now=now, circumstances=facts)
     diff = facts.changed_contract.diff if facts is not None and facts.changed_contract is not None else None
-    return Member(operation, question, found, digest_of(operation, question, found), diff)
+    first = facts.first_use if facts is not None else None
+    says = contract_says(first) if first is not None and question.reason is StopReason.FIRST_USE else ()
+    return Member(operation, question, found, digest_of(operation, question, found), diff, says)
 
 
 def join(cause: str, members: Sequence[Member], now: Moment, harmless: Harmless = visible, asked: int = 0) -> GroupCard:
@@ -204,6 +198,7 @@ def join(cause: str, members: Sequence[Member], now: Moment, harmless: Harmless 
             outliers=[(each.operation_id, each.differs) for each in outliers[:MAX_OUTLIERS]],
             outliers_count=len(outliers),
             diffs=sorted({each.diff for each in members if each.diff is not None}),
+            contracts=sorted({each.contract for each in members if each.contract}),
             digest=digest,
             asked=max(asked, len(members)),
             now=now,

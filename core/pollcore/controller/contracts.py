@@ -9,7 +9,7 @@ from collections import OrderedDict
 from typing import Final
 
 from pollcore.contract import Contract, from_snapshot
-from pollcore.facts import ContractError, Snapshot
+from pollcore.facts import ContractError, ContractUse, Snapshot
 from pollcore.ports import Store
 
 MAX_CACHED: Final = 256
@@ -22,6 +22,8 @@ class Contracts:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._parsed: OrderedDict[str, Contract] = OrderedDict()
+        self._uses: dict[str, ContractUse] = {}
+        """Decided once for each digest and never changed: kept for ever."""
 
     def cached(self, digest: str) -> Contract | None:
         """The contract when it was parsed before; no I/O."""
@@ -36,6 +38,17 @@ class Contracts:
         if snapshot is None:
             raise ContractError(f"contract snapshot {digest[:12]} is not in the store")
         return self.remember(snapshot)
+
+    async def use(self, contract: Contract) -> ContractUse | None:
+        """X7: what the status requests under *contract* are: said by itself, else by an operator; None: undecided."""
+        if not contract.asks_first_use:
+            return ContractUse.ACTION if contract.observation == "action" else ContractUse.READ_ONLY
+        use = self._uses.get(contract.digest)
+        if use is None:
+            use = (await self._store.contracts_known((contract.digest,)))[contract.digest].use
+            if use is not None:
+                self._uses[contract.digest] = use
+        return use
 
     def remember(self, snapshot: Snapshot) -> Contract:
         """Parse and keep *snapshot*. Raises ContractError."""

@@ -13,6 +13,7 @@ from typing import Final
 
 import msgspec
 
+from pollcore.controller.asked import Asked
 from pollcore.controller.contracts import Contracts
 from pollcore.controller.exchange import Exchanger
 from pollcore.controller.flight import Flight, Result
@@ -43,6 +44,9 @@ RETRY_MAX_MS: Final = 15_000
 """Pause before a store that cannot commit is tried again."""
 FRUITLESS_MS: Final = 1_000
 """When everything due turned out not to be (another worker was faster), the next look waits at least so long."""
+EXPIRY_PAUSE_MS: Final = 100
+"""The shortest sleep towards the time at which a question expires."""
+MAX_LEFT: Final = 1_000
 DRAIN_TRIES: Final = 5
 """At the end: how often results are offered to a store that cannot commit."""
 MAX_EVENTS: Final = 100
@@ -91,7 +95,10 @@ class Controller:
         self._slots = slots
         self._shared = Shared()
         self.contracts = Contracts(store)
-        self._prepare = Preparer(store, self.contracts, credentials, self._shared, chance, caps or {})
+        self._prepare = Preparer(store, self.contracts, credentials, self._shared, chance, caps or {}, worker.owner)
+        self._asked = Asked(store, self.contracts, credentials, chance, worker.owner)
+        self._ask_look = False
+        """Look at the questions about credentials after this turn (G7)."""
         self._exchange = Exchanger(transport, clock, chance, self._shared)
         self._woken = asyncio.Event()
         self._group = max(1, slots // 2)
@@ -103,6 +110,8 @@ class Controller:
         self._next_deadline: Instant | None = None
         self._beat_due = BootMs(0)
         self._stale = True
+        self._left: set[str] = set()
+        """Due operations that the last round left alone (another run of the core has their session)."""
         self._fruitless = False
         self._checked = False
         self._damage: str | None = None
@@ -116,6 +125,7 @@ class Controller:
     def wake(self) -> None:
         """Something changed: look now. From the loop's own thread."""
         self._stale = True
+        self._ask_look = self._ask_look or self._asked.open > 0
         self._woken.set()
 
     # --- the life of the loop -----------------------------------------------------------------------------------------
@@ -216,7 +226,7 @@ class Controller:
         free = self._slots - len(self._flight.tasks)
         if self._flight.results:
             return self._flight.gather_ms(now)
-        if self._due and free:
+        if free and any(operation.operation_id not in self._left for operation in self._due):
             return 0 if free >= min(self._group, len(self._due)) else GATHER_MS
         ways = [self._beat_due - now.boot, SLICE_MS]
         floor = FRUITLESS_MS if self._fruitless else 0
@@ -224,6 +234,8 @@ class Controller:
             ways.append(max(floor, self._next_due - now.boot))
         if self._next_deadline is not None and free:
             ways.append(max(floor, self._next_deadline - now.wall))
+        if self._asked.next_at is not None:
+            ways.append(max(EXPIRY_PAUSE_MS, self._asked.next_at - now.wall))
         if end is not None:
             ways.append(end - now.boot)
         return max(0, min(ways))
@@ -236,12 +248,23 @@ class Controller:
             await self._turn()
             if not self._checked:
                 await self._check()
+            await self._look_at_asked()
         except StoreUnusable as error:
             self.health = str(error)
             self._stale = True
             return False
         self.health = self._damage
         return True
+
+    async def _look_at_asked(self) -> None:
+        """G7: the time of open questions; with each heartbeat, when one expires, when something happened beside one."""
+        now, at = self._clock.now(), self._asked.next_at
+        leaves = self._prepare.leaves
+        if not (self._ask_look or leaves.asked or (at is not None and at <= now.wall)):
+            return
+        self._ask_look = leaves.asked = False
+        if await self._asked.look(now):
+            self._stale = True
 
     async def _check(self) -> None:
         """O6: do the counters equal the recorded sends? Once, after the first look and before the first send."""
@@ -284,6 +307,7 @@ class Controller:
         self._take(turn, outcome, ready, results)
         if beat:
             self._beat_due = BootMs(now.boot + BEAT_MS)
+            self._ask_look = True
             await self._beat(now)
 
     async def _beat(self, now: Moment) -> None:
@@ -304,13 +328,14 @@ class Controller:
         overdue = self._next_due is not None and self._next_due <= now.boot
         passed = self._next_deadline is not None and self._next_deadline <= now.wall
         if self._stale or ((beat or overdue or passed or self._flight.results) and len(self._due) < self._group):
-            return 2 * self._slots
+            return 2 * self._slots + min(len(self._left), MAX_LEFT)  # what is left alone hides nothing behind it
         return 0
 
     async def _make_ready(self, now: Moment) -> list[Ready]:
         """Prepare due operations for the free slots; those that may not send leave a write instead."""
         free = self._slots - len(self._flight.tasks)
         ready: list[Ready] = []
+        left: set[str] = set()
         if not self._checked or self._damage is not None:
             return ready
         at = 0
@@ -329,8 +354,9 @@ class Controller:
                 case Write() as write:
                     self._writes.append(write)
                 case None:
-                    pass
+                    left.add(operation.operation_id)
         del self._due[:at]
+        self._left = left
         self._fruitless = at > 0 and not ready and not self._writes
         return ready
 
@@ -358,13 +384,29 @@ class Controller:
             if claimed is not None:
                 self.report.sent += 1
                 self._flight.start(one, claimed)
-            elif one.claim.concurrency is not None or one.claim.per_minute is not None:
+                continue
+            self._prepare.leaves.forget()
+            if one.claim.concurrency is not None or one.claim.per_minute is not None or one.claim.scopes:
                 self._writes.append(self._prepare.capped(one.claim.operation, one.contract.policy, turn.now))
+
+    async def _end_sessions(self) -> None:
+        """G6: a session ends with the run that it was granted to; where this is not written, nobody else may use it."""
+        if not self._prepare.leaves.has_session:
+            return
+        now, owner = self._clock.now(), self._worker.owner
+        event = AuditEvent(
+            at=now.wall, event=EventName.SESSION_ENDED, detail=f"sessions of {owner}", text="the run ended"
+        )
+        try:
+            await self._store.end_sessions(now, "the run ended", owner=owner, event=event)
+        except StoreUnusable as error:
+            self.health = str(error)
 
     async def _drain(self) -> None:
         """No new claim; answers in flight are awaited for a bounded time, then given up as lost; all is recorded."""
         await self._flight.land()
         self._due.clear()
+        await self._end_sessions()
         for _ in range(DRAIN_TRIES):
             if not self._flight.results:
                 break

@@ -15,12 +15,12 @@ import msgspec
 from pollcore import decide, grants, outcome
 from pollcore.contract import Contract, normalise_origin, requests
 from pollcore.controller.contracts import Contracts
+from pollcore.controller.leaves import Leave, Leaves
 from pollcore.controller.questions import question_for
 from pollcore.controller.shared import Shared
 from pollcore.facts import (
     AuditEvent,
     ContractError,
-    CredentialMode,
     CredentialUnavailable,
     DelaySource,
     Escalate,
@@ -38,7 +38,7 @@ from pollcore.facts import (
     StoreUnusable,
     Wait,
 )
-from pollcore.ports import Chance, Claim, Credentials, Store, Write
+from pollcore.ports import Chance, Claim, CredentialInfo, Credentials, Store, Write
 
 LEASE_MS: Final = 30_000
 LEASE_MARGIN_MS: Final = 5_000
@@ -82,8 +82,10 @@ class Preparer:
         shared: Shared,
         chance: Chance,
         caps: Mapping[str, Caps],
+        owner: str,
     ) -> None:
         self._store = store
+        self.leaves = Leaves(store, chance, owner)
         self._caps = caps
         self._contracts = contracts
         self._credentials = credentials
@@ -143,6 +145,10 @@ class Preparer:
         policy = contract.policy
         if (waits := self._shared_wait(operation, policy, now)) is not None:
             return waits
+        use = await self._contracts.use(contract)
+        if use is None:
+            # X7: a contract that was adopted, or that an older program let wait, is asked about before it sends
+            return self.stop(operation, decide.stop(operation, StopReason.FIRST_USE), policy, now)
         try:
             request = requests.status_request(contract, operation, operation.credential)
         except Refused as refused:
@@ -151,9 +157,15 @@ class Preparer:
         origin = normalise_origin(request.url)
         if not self._shared.may_probe(operation, origin, now):
             return self._wait_for_origin(operation, policy, now)
+        info = await self._info(operation, request, origin, policy, now)
+        if isinstance(info, Write):
+            return info
+        leave = await self.leaves.of(operation, contract, request, info, use, now)
+        if not isinstance(leave, Leave):
+            return leave if isinstance(leave, Write) else None
         secret, digest = None, None
-        if request.slot is not None:
-            outcome_ = await self._secret(operation, request.slot.credential, origin, policy, now)
+        if info is not None:
+            outcome_ = await self._secret(operation, info, origin, policy, now)
             if isinstance(outcome_, Write):
                 return outcome_
             secret, digest = outcome_
@@ -169,29 +181,43 @@ class Preparer:
             lease_ms=max(LEASE_MS, request.total_ms + LEASE_MARGIN_MS),
             concurrency=caps.concurrency or contract.concurrency,
             per_minute=caps.per_minute or contract.per_minute,
+            scopes=contract.scopes,
             secret_digest=digest,
+            approval=leave.approval,
+            session=leave.session,
         )
         return Ready(claim, contract, request, secret, digest)
 
+    async def _info(
+        self, operation: Operation, request: Request, origin: str, policy: Policy, now: Moment
+    ) -> CredentialInfo | Write | None:
+        """The credential that goes with *request*, its secret not read; the stop where it may not go; None: none."""
+        if request.slot is None:
+            return None
+        name, unavailable = request.slot.credential, StopReason.CREDENTIAL_UNAVAILABLE
+        try:
+            info = await self._credentials.info(name)
+        except CredentialUnavailable as error:
+            return self._stop(operation, policy, now, unavailable, StopDetail(error.detail), str(error))
+        if origin not in info.origins:
+            text = f"credential {name} is not pinned to {origin}; `pollconsole credential set {name} --origin {origin}`"
+            return self._stop(operation, policy, now, unavailable, StopDetail.ORIGIN_NOT_PINNED, text)
+        return info
+
     async def _secret(
-        self, operation: Operation, name: str, origin: str, policy: Policy, now: Moment
+        self, operation: Operation, info: CredentialInfo, origin: str, policy: Policy, now: Moment
     ) -> tuple[Secret, str] | Write:
         """The secret for one send, or the stop that its absence is (K2: nothing was charged)."""
-        unavailable = StopReason.CREDENTIAL_UNAVAILABLE
+        name, unavailable = info.name, StopReason.CREDENTIAL_UNAVAILABLE
         denial = self._shared.denial(name, origin)
         try:
-            value = await self._credentials.read(name)
+            value = await self._credentials.read(name, info)
             refused = denial is not None and denial.digest == value.digest
             if refused and await self._credentials.digest(name) != value.digest:
                 # the kept secret is the refused one, but the keyring holds another by now
                 value = await self._credentials.read(name)
         except CredentialUnavailable as error:
             return self._stop(operation, policy, now, unavailable, StopDetail(error.detail), str(error))
-        if origin not in value.info.origins:
-            text = f"credential {name} is not pinned to {origin}; `pollconsole credential set {name} --origin {origin}`"
-            return self._stop(operation, policy, now, unavailable, StopDetail.ORIGIN_NOT_PINNED, text)
-        if value.info.mode is not CredentialMode.STANDING:
-            return self._ask_for_call(operation, value.info.mode, policy, now)
         if denial is not None and denial.digest == value.digest:
             text = f"credential {name} was refused by {origin}; it is not sent there again until the secret changes"
             return self._stop(operation, policy, now, StopReason.AUTHORIZATION_DENIED, None, text, origin=origin)
@@ -223,13 +249,6 @@ class Preparer:
         cause = decide.cause_of(operation, reason, detail, origin=origin)
         stop = Escalate(status=Status.ESCALATED, reason=reason, detail=detail, explanation=text, cause=cause)
         return self.stop(operation, stop, policy, now)
-
-    def _ask_for_call(self, operation: Operation, mode: CredentialMode, policy: Policy, now: Moment) -> Write:
-        """G6: nothing is sent for this operation before an operator approved it."""
-        per_call = mode is CredentialMode.PER_CALL
-        reason = StopReason.CALL_APPROVAL if per_call else StopReason.SESSION_APPROVAL
-        text = f"credential {operation.credential} asks for approval {mode.value}"
-        return self.stop(operation, decide.stop(operation, reason, explanation=text), policy, now)
 
     async def _end_hold(self, operation: Operation, now: Moment) -> Write:
         """The hold is over: its own question is settled, a held stop asks anew, a held wait goes on."""

@@ -42,10 +42,11 @@ STATUS_OF: Final[dict[StopReason, Status]] = {
     StopReason.EXTENSION_REQUESTED: Status.ESCALATED,
     StopReason.CALL_APPROVAL: Status.AWAITING_APPROVAL,
     StopReason.SESSION_APPROVAL: Status.AWAITING_APPROVAL,
+    StopReason.FIRST_USE: Status.AWAITING_APPROVAL,
 }
 """The status that a record takes when it stops for a reason: the job's fate where it is known, else `escalated`.
 
-`operator_request`, `mode_change` and `first_use` stop no operation and are not listed.
+`operator_request` and `mode_change` stop no operation and are not listed.
 """
 
 _MACHINE_WIDE: Final = frozenset({StopDetail.KEYRING_LOCKED, StopDetail.KEYRING_TIMEOUT, StopDetail.KEYRING_ABSENT})
@@ -82,6 +83,8 @@ def cause_of(
     match reason:
         case StopReason.UNKNOWN_STATE | StopReason.NEEDS_HUMAN:
             return f"{reason.value}:{provider}:{_bounded(state)}"
+        case StopReason.FIRST_USE:
+            return f"{reason.value}:{operation.contract_digest}"
         case StopReason.PROVIDER_FAILURE:
             return f"origin_down:{origin or _origin(operation)}"
         case StopReason.DELIVERY_AMBIGUOUS:
@@ -116,7 +119,7 @@ def stop(
     """A stop with the status and the cause that belong to its reason.
 
     Raises:
-        KeyError: *reason* stops no operation (`operator_request`, `mode_change`, `first_use`).
+        KeyError: *reason* stops no operation (`operator_request`, `mode_change`).
     """
     return Escalate(
         status=STATUS_OF[reason],

@@ -4,8 +4,14 @@ Job: compute, from the record, the contract's numbers and the facts that the she
 costs and what it leads to. Must not know: screens, keys, storage, how a choice is carried out (that is `grants`).
 """
 
+from pollcore.escalation.approvals import (
+    Approval,
+    approval_needed,
+    call_digest,
+    session_digest,
+)
 from pollcore.escalation.choosing import choices
-from pollcore.escalation.circumstances import ChangedContract, Circumstances, CredentialUse, ModeChange
+from pollcore.escalation.circumstances import ChangedContract, Circumstances, CredentialUse, FirstUse, ModeChange
 from pollcore.escalation.room import (
     Added,
     added_by,
@@ -21,13 +27,17 @@ from pollcore.escalation.table import ALWAYS, PERMITTED, WHILE_HELD, permitted
 __all__ = [
     "ALWAYS",
     "Added",
+    "Approval",
     "ChangedContract",
     "Circumstances",
     "CredentialUse",
+    "FirstUse",
     "ModeChange",
     "PERMITTED",
     "WHILE_HELD",
     "added_by",
+    "approval_needed",
+    "call_digest",
     "can_check",
     "choices",
     "deadline_passed",
@@ -36,4 +46,5 @@ __all__ = [
     "last_possible_check",
     "permitted",
     "raise_limits",
+    "session_digest",
 ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from pollcore.escalation.situation import Situation, span_words
-from pollcore.escalation.waits import is_second_submission, one_check
+from pollcore.escalation.waits import is_second_submission, one_check, use_words
 from pollcore.facts import Choice, ChoiceKind, Effect, Limits, StopReason
 
 
@@ -93,14 +93,22 @@ def resubmit(s: Situation) -> list[Choice]:
             kind=ChoiceKind.RESUBMIT,
             label="resubmit",
             grants=True,
+            call=s.facts.resubmit_use.digest if s.facts.resubmit_use is not None else None,
             leads_to=(
                 f"The stored submission is sent again with {key}, as a new operation linked to this one, which {old}. "
                 f"Limits of the new one: {limits_words(limits)}. If the provider returns the same job id, the counters "
                 "go on and this grant is their authority."
             ),
-            warnings=()
-            if final
-            else ("the first job may still be running: only the idempotency key keeps it from being done twice",),
+            warnings=(
+                *(
+                    ()
+                    if final
+                    else (
+                        "the first job may still be running: only the idempotency key keeps it from being done twice",
+                    )
+                ),
+                *use_words(s.facts.resubmit_use),
+            ),
         )
     ]
 
@@ -120,8 +128,11 @@ def limits_words(limits: Limits) -> str:
 def reject(s: Situation) -> list[Choice]:
     """Lowers authority: nothing is given."""
     if s.reason is StopReason.FIRST_USE:
-        label = "reject: it is an action"
-        sentence = "Each status request under this contract then needs its own approval."
+        label = "reject"
+        sentence = (
+            "The operation becomes closed and is not asked about any more; the job at the provider may go on. Nothing "
+            "is decided of the contract: a later submission asks again."
+        )
     elif is_second_submission(s):
         label = "reject"
         sentence = "The operation becomes closed; nothing was sent for it."

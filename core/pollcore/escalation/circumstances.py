@@ -8,7 +8,18 @@ from __future__ import annotations
 
 import msgspec
 
-from pollcore.facts import CredentialMode, Instant, Limits, Memory, Observation, Policy, Request
+from pollcore.facts import (
+    SESSION_CALLS,
+    SESSION_MINUTES,
+    ContractUse,
+    CredentialMode,
+    Instant,
+    Limits,
+    Memory,
+    Observation,
+    Policy,
+    Request,
+)
 
 
 class ChangedContract(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,8 +51,24 @@ class CredentialUse(msgspec.Struct, frozen=True, kw_only=True):
     """What the answer can reveal, by the contract."""
     scope: str | None = None
     """Origins that the credential is pinned to, as one text."""
-    session_minutes: int = 480
-    session_calls: int = 200
+    session_minutes: int = SESSION_MINUTES
+    session_calls: int = SESSION_CALLS
+    for_purpose: str = "status"
+    """`status`, `fetch_result`, `cancel` or `resubmit`: what the leave serves, and nothing else."""
+    mode: CredentialMode | None = None
+    """The mode in force for it; None: it goes without a credential."""
+    credential: str | None = None
+    number: int = 0
+    """Requests counted so far, this one included (an action is not counted)."""
+    of: int = 0
+    digest: str | None = None
+    """Of the exact request (`approvals.call_digest`), or of the session; None: nothing could be approved."""
+    binding: str | None = None
+    """Digest of the credential as it is now."""
+    owner: str | None = None
+    """The run of the core that a session would be for."""
+    problem: str | None = None
+    """Why the request cannot be shown, so that nothing can be approved."""
 
 
 class ModeChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,6 +77,24 @@ class ModeChange(msgspec.Struct, frozen=True, kw_only=True):
     credential: str
     before: CredentialMode
     after: CredentialMode
+    kind: str = ""
+    origins: tuple[str, ...] = ()
+    """Where the credential may be sent, as it was asked."""
+    problem: str | None = None
+    """Why it can no longer be approved: the credential changed since it was asked."""
+
+
+class FirstUse(msgspec.Struct, frozen=True, kw_only=True):
+    """X7: what a contract says of its own status requests, and what was decided of it meanwhile."""
+
+    observation: str | None = None
+    evidence: str | None = None
+    tested_live: str | None = None
+    sources: tuple[str, ...] = ()
+    asks_by: str | None = None
+    """Method and address of the status request of this operation, its query masked."""
+    decided: ContractUse | None = None
+    """The contract's answer, where another operation's question was answered already."""
 
 
 class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,6 +125,11 @@ class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
     """S2: the nearest state that the contract knows; a hint to the human only."""
     allow_http: bool = False
     use: CredentialUse | None = None
+    """The request, or the session, that the open question is about."""
+    cancel_use: CredentialUse | None = None
+    """The cancel's own request, where its credential is not standing: the grant of the cancel is its approval."""
+    resubmit_use: CredentialUse | None = None
     mode: ModeChange | None = None
+    first_use: FirstUse | None = None
     contract_unseen: bool = False
     """G5: the contract file is new or changed and no operator has looked at it."""

@@ -10,11 +10,14 @@ from typing import Final
 
 import msgspec
 
-from pollcore.escalation.circumstances import CredentialUse, ModeChange
-from pollcore.escalation.situation import Situation
+from pollcore.escalation.approvals import FETCH, FETCH_GRANT_MS
+from pollcore.escalation.circumstances import CredentialUse, FirstUse, ModeChange
+from pollcore.escalation.situation import Situation, span_words
 from pollcore.escalation.waits import one_check
-from pollcore.facts import Choice, ChoiceKind, Effect, StopReason
+from pollcore.facts import Choice, ChoiceKind, ContractUse, Effect, StopReason
 
+OBSERVATION: Final = "observation"
+"""`Effect.what` of a first use: what the status requests under the contract are, a `ContractUse`."""
 MAX_OTHER_CREDENTIALS: Final = 5
 """More would not leave a digit for the rest of the card."""
 
@@ -80,12 +83,24 @@ def _use(s: Situation) -> CredentialUse:
     return s.facts.use or CredentialUse()
 
 
+def _hidden(use: CredentialUse) -> str | None:
+    """G4: what is not shown is not approved."""
+    return use.problem or (None if use.digest is not None else "the request that would be sent is not known here")
+
+
 def approve_once(s: Situation) -> list[Choice]:
     """One use of a per-call credential; vanishes when no request could go out any more (E7)."""
-    if s.passed or s.operation.requests_left <= 0:
+    use, op = _use(s), s.operation
+    fetch = use.for_purpose == FETCH
+    if not fetch and (s.passed or op.requests_left <= 0):
         return []
-    op = s.operation
     number = op.status_requests_used + 1
+    sentence = (
+        "The result may be fetched once: give `pollconsole fetch` again within "
+        f"{span_words(FETCH_GRANT_MS)}; it is no status request."
+        if fetch
+        else f"This one {use.purpose} goes out, as request {number} of {op.max_status_requests}; the next asks again."
+    )
     return [
         Choice(
             key="",
@@ -93,10 +108,9 @@ def approve_once(s: Situation) -> list[Choice]:
             label="approve once",
             grants=True,
             credential=op.credential,
-            leads_to=(
-                f"This one {_use(s).purpose} goes out, as request {number} of {op.max_status_requests}; "
-                "the next one asks again."
-            ),
+            call=use.digest,
+            leads_to=sentence,
+            unavailable=_hidden(use),
         )
     ]
 
@@ -115,32 +129,77 @@ def approve_session(s: Situation) -> list[Choice]:
             minutes=use.session_minutes,
             checks=use.session_calls,
             credential=s.operation.credential,
-            leads_to="Until this run of the core, the minutes or the calls end, this credential is used unasked.",
+            call=use.digest,
+            leads_to=(
+                f"Until {use.owner or 'this run of the core'}, the minutes or the calls end, this credential is used "
+                "unasked by that run, for all operations that are asked with it. `pollconsole credential end-session` "
+                "ends it earlier."
+            ),
+            unavailable=_hidden(use),
         )
     ]
 
 
 def deny(s: Situation) -> list[Choice]:
-    """Becomes `approval_denied`."""
-    sentence = "Nothing is sent; the operation stops with approval_denied."
+    """Becomes `approval_denied`; an end stays what it is."""
+    sentence = (
+        f"Nothing is sent; the operation stays {s.operation.status.value}."
+        if s.operation.status.is_end
+        else "Nothing is sent; the operation stops with approval_denied."
+    )
     return [Choice(key="", kind=ChoiceKind.DENY, label="deny", leads_to=sentence, credential=s.operation.credential)]
 
 
 def approve(s: Situation) -> list[Choice]:
-    """First use: the operator says that the contract's observation is read-only (X7)."""
+    """First use: the operator says once what the status requests under this contract digest are (X7)."""
     if s.reason is StopReason.MODE_CHANGE:
         return [choice for choice in mode_choices(s.facts.mode) if choice.kind is ChoiceKind.APPROVE]
+    facts = s.facts.first_use or FirstUse()
+    declared = facts.observation is not None
+    doubt = (
+        "nobody has tried this contract on a live account: its evidence is what its author read"
+        if declared
+        else "the contract states no evidence that asking has no effect"
+    )
     return [
-        Choice(
-            key="",
-            kind=ChoiceKind.APPROVE,
-            label="approve: it is read-only",
-            grants=True,
-            contract_digest=s.operation.contract_digest,
-            leads_to="Status requests under exactly this contract count as read-only from now on; the wait goes on.",
-            warnings=("the contract states no evidence that asking has no effect",),
-        )
+        _first_use(
+            s,
+            facts,
+            ContractUse.READ_ONLY,
+            "approve: it is read-only",
+            "Status requests under exactly this contract count as read-only from now on, for every operation; their "
+            "waits go on inside their limits.",
+            (doubt,),
+        ),
+        _first_use(
+            s,
+            facts,
+            ContractUse.ACTION,
+            "approve as an action: each request asks",
+            "Status requests under exactly this contract are actions from now on, for every operation: each one needs "
+            "its own approval before it is sent.",
+            (),
+        ),
     ]
+
+
+def _first_use(
+    s: Situation, facts: FirstUse, use: ContractUse, label: str, leads_to: str, warnings: tuple[str, ...]
+) -> Choice:
+    other = facts.decided is not None and facts.decided is not use
+    said = "read-only" if facts.decided is ContractUse.READ_ONLY else "actions"
+    once = f"it was decided once already that they are {said}; a changed contract asks anew"
+    return Choice(
+        key="",
+        kind=ChoiceKind.APPROVE,
+        label=label,
+        grants=True,
+        contract_digest=s.operation.contract_digest,
+        effects=(Effect(what=OBSERVATION, before="undecided", after=use.value),),
+        leads_to=leads_to,
+        warnings=warnings,
+        unavailable=once if other else None,
+    )
 
 
 def mode_choices(mode: ModeChange | None) -> list[Choice]:
@@ -154,7 +213,7 @@ def mode_choices(mode: ModeChange | None) -> list[Choice]:
         credential=mode.credential if mode else None,
         effects=(Effect(what="credential", before=mode.before.value, after=mode.after.value),) if mode else (),
         leads_to=f"The credential {name} is asked about less often from now on.",
-        unavailable=None if mode else "the mode that was asked for is not known",
+        unavailable=mode.problem if mode else "the mode that was asked for is not known",
     )
     stays = f"The credential {name} keeps its mode."
     return [

@@ -6,6 +6,8 @@ Source: spec E4, E5, E7, E8, B2 (second submission), B5.
 
 from __future__ import annotations
 
+from pollcore.escalation.approvals import short
+from pollcore.escalation.circumstances import CredentialUse
 from pollcore.escalation.room import Added, end_of_wait
 from pollcore.escalation.situation import Situation, span_words, when
 from pollcore.facts import (
@@ -16,6 +18,7 @@ from pollcore.facts import (
     Instant,
     StopDetail,
     StopReason,
+    mask_url,
 )
 
 _COOLED = frozenset({StopReason.RATE_LIMITED, StopReason.PROVIDER_FAILURE, StopReason.DELIVERY_AMBIGUOUS})
@@ -194,6 +197,21 @@ def end_hold(s: Situation) -> list[Choice]:
     ]
 
 
+def use_words(use: CredentialUse | None) -> tuple[str, ...]:
+    """G7: what an action's own request lets out, where its credential is not standing; its grant is the approval."""
+    if use is None:
+        return ()
+    if use.request is None:
+        return (f"its request cannot be shown, so nothing would be sent: {use.problem}",)
+    where = mask_url(use.request.url)
+    mode = use.mode.value if use.mode is not None else "none"
+    reveals = f", can reveal: {use.reveals}" if use.reveals else ""
+    return (
+        f"uses credential {use.credential} ({mode}): {use.request.method} {where}, purpose: {use.purpose}, sent to "
+        f"{use.scope} alone{reveals}; this grant is the approval of that one call, request digest {short(use.digest)}",
+    )
+
+
 def cancel_at_provider(s: Situation) -> list[Choice]:
     """E5: there only if the contract documents the cancel; its confirm window is part of the same grant."""
     cancel = s.policy.cancel
@@ -218,6 +236,7 @@ def cancel_at_provider(s: Situation) -> list[Choice]:
         outcome = s.facts.cancel_outcome or "unknown"
         sent = when(s.facts.cancel_sent_at, s.now.wall)
         warnings.append(f"a cancel was already sent at {sent}, its outcome is {outcome}: this sends another")
+    warnings.extend(use_words(s.facts.cancel_use))
     state = s.operation.last_known_state
     refused = cancel.allowed_states is not None and state is not None and state not in cancel.allowed_states
     return [
@@ -230,6 +249,7 @@ def cancel_at_provider(s: Situation) -> list[Choice]:
             checks=added.checks,
             transport_failures=added.transport_failures,
             rate_limited=added.rate_limited,
+            call=s.facts.cancel_use.digest if s.facts.cancel_use is not None else None,
             effects=s.effects(added),
             leads_to=(
                 "A cancel is sent, which does not mean that the job is cancelled; "

@@ -15,6 +15,7 @@ from pollcore.facts import (
     AuditEvent,
     Choice,
     ChoiceKind,
+    ContractUse,
     CredentialMode,
     Escalation,
     EventName,
@@ -38,8 +39,8 @@ class Applied(msgspec.Struct, frozen=True, kw_only=True):
     """What the shell runs after the commit (O5)."""
     approves: ChoiceKind | None = None
     """`approve_once` or `approve_session`: the shell stores the approval with the request that was shown."""
-    read_only: bool | None = None
-    """first_use: what the operator says of this contract digest; None: no such question."""
+    use: ContractUse | None = None
+    """first_use: what the operator says of this contract digest, stored with the grant; None: nothing."""
     mode: CredentialMode | None = None
     """mode_change: the mode that the shell stores now; None: unchanged."""
     settled: bool = False

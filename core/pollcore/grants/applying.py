@@ -120,7 +120,7 @@ def apply(
         events=(told, *asked),
         action=effected.action,
         approves=effected.approves,
-        read_only=effected.read_only,
+        use=effected.use,
         settled=opened is None,
     )
 
@@ -173,7 +173,8 @@ def _still_as_shown(
     )
     if needs_check and not can_check(raise_limits(op, added, now), now, policy.schedule):
         raise Stale(moved)
-    if choice.kind in _NEEDS_TIME and end_of_wait(op, now) <= now.wall:
+    # a fetch is no part of the wait: its leave needs none of the wait's time
+    if choice.kind in _NEEDS_TIME and not op.status.is_end and end_of_wait(op, now) <= now.wall:
         raise Stale(moved)
     if added.minutes and deadline_passed(op, now):
         # the card promised a time counted from the old deadline; counted from now it would be later than shown

@@ -12,6 +12,7 @@ import msgspec
 
 from pollcore import schedule
 from pollcore.escalation import deadline_passed
+from pollcore.escalation.approvals import FETCH
 from pollcore.facts import (
     AuditEvent,
     Escalation,
@@ -128,6 +129,21 @@ def request_extension(
     return Applied(
         operation=after, opened=opened, events=(asked_event(after, opened, now, EventName.EXTENSION_REQUESTED),)
     )
+
+
+def ask_for_fetch(operation: Operation, question: Escalation | None, *, by: str, now: Moment, new_id: str) -> Applied:
+    """G7: a command wants to fetch the result with a credential that is asked for each call.
+
+    Raises:
+        Refused: a question is open already (that one is answered first), or there is nothing to fetch.
+    """
+    if operation.status is not Status.SUCCEEDED:
+        raise Refused(f"{operation.operation_id} is {operation.status.value}: only a success has a result")
+    if question is not None and question.decided_at is None:
+        raise Refused(f"{operation.operation_id}: the question {question.reason.value} is open; answer that one")
+    after = raised(operation, now)
+    opened = open_question(after, new_id=new_id, reason=StopReason.CALL_APPROVAL, detail=FETCH, now=now, asked_by=by)
+    return Applied(operation=after, opened=opened, events=(asked_event(after, opened, now, EventName.QUESTION_OPENED),))
 
 
 def open_operator_question(

@@ -14,10 +14,12 @@ import msgspec
 
 from pollcore import schedule
 from pollcore.escalation import added_by, end_of_wait, first_check_at, raise_limits
+from pollcore.escalation.credentials import OBSERVATION
 from pollcore.facts import (
     ActionKind,
     Choice,
     ChoiceKind,
+    ContractUse,
     DelaySource,
     Escalation,
     Instant,
@@ -70,7 +72,7 @@ class Effected(msgspec.Struct, frozen=True, kw_only=True):
     cause: str | None = None
     action: ActionKind | None = None
     approves: ChoiceKind | None = None
-    read_only: bool | None = None
+    use: ContractUse | None = None
 
 
 def resume(case: Case, **changes: Any) -> Operation:
@@ -137,14 +139,15 @@ def _goes_on(case: Case, **changes: Any) -> Operation:
 
 
 def reject(case: Case) -> Effected:
-    if case.question.reason is StopReason.FIRST_USE:
-        return Effected(after=_goes_on(case), read_only=False)
-    if case.first_limits:
+    if case.first_limits or case.question.reason is StopReason.FIRST_USE:
         return close(case)
     return Effected(after=raised(case.operation, case.now))
 
 
 def deny(case: Case) -> Effected:
+    """The stop of its own (E table); the denied fetch of an end settles its card and nothing else."""
+    if case.operation.status.is_end:
+        return Effected(after=raised(case.operation, case.now))
     after = raised(
         case.operation,
         case.now,
@@ -181,7 +184,9 @@ def approve_call(case: Case) -> Effected:
 
 
 def approve(case: Case) -> Effected:
-    return Effected(after=_goes_on(case), read_only=True)
+    """first_use: the wait goes on; what was said of the contract is stored with it (X7)."""
+    said = next(effect.after for effect in case.choice.effects if effect.what == OBSERVATION)
+    return Effected(after=_goes_on(case), use=ContractUse(str(said)))
 
 
 def adopt_contract(case: Case) -> Effected:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from pollcore.facts import Memory, Operation, Refused, Status, Submitted
+from pollcore.facts import Memory, Operation, Refused, Status, StopDetail, Submitted
 
 _JOB_ENDED = frozenset({Status.SUCCEEDED, Status.FAILED, Status.CANCELLED, Status.EXPIRED})
 
@@ -73,6 +73,16 @@ def open_for_job(known: Sequence[Operation]) -> Operation | None:
 def final_for_job(known: Sequence[Operation]) -> Operation | None:
     """The operation that holds the job's final state: submit returns it and asks nothing (B2)."""
     return next((operation for operation in known if operation.status in _JOB_ENDED), None)
+
+
+def only_tried(known: Sequence[Operation]) -> bool:
+    """B2: the job was asked about before, by `provider try` alone: a wait goes on with its count and asks nothing.
+
+    Only a try leaves that detail on a closed record; a try is refused where the job has an operation.
+    """
+    return bool(known) and all(
+        one.status is Status.CLOSED and one.stop_detail is StopDetail.PROVIDER_TRY for one in known
+    )
 
 
 def refuse_duplicate(first: Operation) -> Refused:

@@ -165,7 +165,7 @@ async def test_a_migration_is_backed_up_first_and_undone_if_it_fails(home: Path)
     store = open_at(home)
     await submit(store)
     await store.close()
-    path = str(home / "pollconsole.db")
+    path, new = str(home / "pollconsole.db"), schema.SCHEMA + 1
 
     def broken_step(db: Any) -> None:
         db.conn.execute("CREATE TABLE half(x)")
@@ -175,17 +175,17 @@ async def test_a_migration_is_backed_up_first_and_undone_if_it_fails(home: Path)
         db["operation"].add_column("extra", int)
 
     with pytest.raises(RuntimeError, match="half done"):
-        opening.open_writer(path, steps={**schema.STEPS, 2: broken_step})
-    copy = home / "pollconsole.db.before-schema-2"
+        opening.open_writer(path, steps={**schema.STEPS, new: broken_step})
+    copy = home / f"pollconsole.db.before-schema-{new}"
     assert stat.S_IMODE(copy.stat().st_mode) == 0o600
     copy.unlink()
-    conn = opening.open_writer(path, steps={**schema.STEPS, 2: step})
-    assert conn.execute("SELECT schema FROM meta").fetchone()[0] == 2
+    conn = opening.open_writer(path, steps={**schema.STEPS, new: step})
+    assert conn.execute("SELECT schema FROM meta").fetchone()[0] == new
     assert conn.execute("SELECT count(*) FROM sqlite_master WHERE name='half'").fetchone()[0] == 0
     assert conn.execute("SELECT extra FROM operation").fetchall() == [(None,)]
     conn.close()
     old = sqlite3.connect(str(copy), isolation_level=None)
-    assert old.execute("SELECT schema FROM meta").fetchone()[0] == 1
+    assert old.execute("SELECT schema FROM meta").fetchone()[0] == schema.SCHEMA
     assert old.execute("SELECT id FROM operation").fetchall() == [("op-1",)]
     old.close()
 
@@ -318,4 +318,47 @@ def test_an_old_schema_that_cannot_be_written_is_refused_with_the_way_out(
     opening.open_writer(path).close()
     monkeypatch.setattr(opening, "is_read_only", lambda _: True)
     with pytest.raises(StoreUnusable, match="copy the home to a place where it can"):
-        opening.open_writer(path, steps={1: lambda _: None, 2: lambda _: None})
+        opening.open_writer(path, steps={**schema.STEPS, schema.SCHEMA + 1: lambda _: None})
+
+
+async def _before(home: Path, number: int) -> str:
+    """A store of schema *number* with a waiting operation, a request and its answer."""
+    path = str(home / "pollconsole.db")
+    store = open_at(home)
+    claimed = await take(store, await submit(store), at(1))
+    await store.turn(Turn(now=at(2), owner="w-1", writes=(result(claimed.operation, 1, at(2)),)))
+    await store.close()
+    # taken back by hand to what the older program had
+    back = sqlite3.connect(path, isolation_level=None)
+    for name in schema.TRIGGERS:
+        back.execute(f"DROP TRIGGER {name}")
+    for table in ("archived", "archive"):
+        back.execute(f"DROP TABLE {table}")
+    for statement in schema._FIRST_TRIGGERS.values():
+        back.execute(statement)
+    back.execute("UPDATE meta SET schema=?", (number,))
+    back.close()
+    return path
+
+
+@pytest.mark.rule("O6")
+async def test_an_older_store_is_brought_up_to_date_with_a_copy_that_is_named_and_new_guards(home: Path) -> None:
+    path = await _before(home, 3)
+    Path(f"{path}.before-schema-4.part").write_bytes(b"left by a process that died")
+    Path(f"{path}.before-schema-4").write_bytes(b"a copy of an earlier attempt")
+    store = open_at(home)
+    assert store.turns.copies == [f"{path}.before-schema-4.2"]
+    assert Path(f"{path}.before-schema-4").read_bytes() == b"a copy of an earlier attempt"
+    assert not Path(f"{path}.before-schema-4.part").exists()
+    assert await store.check() == []
+    for table in ("intent", "observation", "request", "event", "audit"):
+        with pytest.raises(sqlite3.IntegrityError, match="but those that an archive holds"):
+            store.turns.conn.execute(f"DELETE FROM {table}")
+    await store.close()
+    old = sqlite3.connect(f"{path}.before-schema-4.2", isolation_level=None)
+    assert old.execute("SELECT schema FROM meta").fetchone()[0] == 3
+    assert old.execute("SELECT count(*) FROM intent").fetchone()[0] == 1
+    old.close()
+    again = open_at(home)
+    assert again.turns.copies == []
+    await again.close()

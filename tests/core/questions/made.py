@@ -77,7 +77,7 @@ EVERYTHING = Circumstances(
     resubmit_possible=True,
     fingerprint_matches=True,
     console_url="https://console.acme.test/jobs/exp_71c",
-    use=CredentialUse(request=REQUEST, reveals="job metadata"),
+    use=CredentialUse(request=REQUEST, reveals="job metadata", digest="d" * 64),
     mode=ModeChange(credential="acme-key", before=CredentialMode.PER_CALL, after=CredentialMode.STANDING),
 )
 _ENDS = {

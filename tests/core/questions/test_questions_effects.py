@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from tests.core.questions import made
 
 from pollcore import grants
-from pollcore.escalation import choices
+from pollcore.escalation import FirstUse, choices
 from pollcore.facts import (
     MINUTE,
     ActionKind,
     ChoiceKind,
+    ContractUse,
     CredentialMode,
     EventName,
     Memory,
     Policy,
+    Refused,
     ResultPointer,
     Stale,
     Status,
@@ -185,8 +188,28 @@ def test_approvals_add_nothing_to_the_operations_limits():
 
 @pytest.mark.rule("X7")
 def test_first_use_is_answered_as_read_only_or_as_an_action():
-    assert made.decide(R.FIRST_USE, "approve: it is read-only").read_only is True
-    assert made.decide(R.FIRST_USE, "reject: it is an action").read_only is False
+    for label, use in (
+        ("approve: it is read-only", ContractUse.READ_ONLY),
+        ("approve as an action: each request asks", ContractUse.ACTION),
+    ):
+        applied = made.decide(R.FIRST_USE, label)
+        assert (applied.use, applied.operation.status, applied.settled) == (use, Status.WAITING, True)
+        assert made.offered(R.FIRST_USE)[label].grants
+    rejected = made.decide(R.FIRST_USE, "reject")
+    assert (rejected.use, rejected.operation.status, rejected.operation.next_poll_at) == (None, Status.CLOSED, None)
+    assert not made.offered(R.FIRST_USE)["reject"].grants
+
+
+@pytest.mark.rule("X7", "E7")
+@pytest.mark.parametrize("use", list(ContractUse))
+def test_what_was_said_once_of_a_contract_is_the_only_answer_that_is_left(use):
+    facts = msgspec.structs.replace(made.EVERYTHING, first_use=FirstUse(decided=use))
+    offered = made.offered(R.FIRST_USE, facts=facts).values()
+    left = [c for c in offered if c.kind is ChoiceKind.APPROVE and c.unavailable is None]
+    assert [e.after for c in left for e in c.effects] == [use.value]
+    refused = next(c for c in offered if c.kind is ChoiceKind.APPROVE and c.unavailable is not None)
+    with pytest.raises(Refused):
+        made.decide(R.FIRST_USE, refused.label, facts=facts)
 
 
 @pytest.mark.rule("G6", "G2")

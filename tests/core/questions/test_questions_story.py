@@ -20,6 +20,7 @@ from pollcore.facts import (
     ResultPointer,
     Status,
     StopReason,
+    Verdict,
 )
 from pollcore.report import report
 from pollcore.story import line, story, visible
@@ -236,7 +237,7 @@ def test_a_timeout_whose_last_state_was_a_success_is_a_contradiction():
     polled = event("10:59:00", E.POLLED, state="succeeded", http=200)
     stop = event("11:00:00", E.STOPPED, reason="deadline_exceeded", decision="escalate", deadline_at=made.DEADLINE)
     op = made.stopped(StopReason.DEADLINE_EXCEEDED)
-    found = figures([polled, stop], op, succeeded_states={"sha-old": frozenset({"succeeded"})})
+    found = figures([polled, stop], op, states={"sha-old": {"succeeded": Verdict.SUCCEEDED}})
     assert "last parsed state was succeeded" in found.contradictions[0].text
     assert figures([polled, stop], op).contradictions == ()
 

@@ -187,7 +187,7 @@ def test_a_wait_for_others_tells_the_risk_of_the_longest_interval() -> None:
 
 @pytest.mark.rule("E1", "E10")
 def test_every_reason_that_stops_an_operation_has_one_status() -> None:
-    never = {StopReason.OPERATOR_REQUEST, StopReason.MODE_CHANGE, StopReason.FIRST_USE}
+    never = {StopReason.OPERATOR_REQUEST, StopReason.MODE_CHANGE}
     assert set(decide.STATUS_OF) == set(StopReason) - never
     stop = decide.stop(operation(), StopReason.CREDENTIAL_UNAVAILABLE, StopDetail.CREDENTIAL_MISSING)
     assert (stop.status, stop.cause) == (Status.ESCALATED, "credential_missing:acme-key")

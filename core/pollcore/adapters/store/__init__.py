@@ -1,12 +1,27 @@
 """The SQLite store: durable records on one file, one SQLite library, one write transaction at a time.
 
-Job: what a program needs of it. ThreadedStore is for real use, InlineStore for one thread (simulation, `:memory:`).
+Job: what a program needs of it, imported when it is first named (a glance needs a fraction of it). ThreadedStore is for
+real use, InlineStore for one thread (simulation, `:memory:`).
 """
 
-from pollcore.adapters.store.inline import InlineStore
-from pollcore.adapters.store.look import Outcome
-from pollcore.adapters.store.opening import Health
-from pollcore.adapters.store.rows import UNREADABLE
-from pollcore.adapters.store.threaded import ThreadedStore
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pollcore.adapters.store.inline import InlineStore
+    from pollcore.adapters.store.look import Outcome
+    from pollcore.adapters.store.opening import Health
+    from pollcore.adapters.store.rows import UNREADABLE
+    from pollcore.adapters.store.threaded import ThreadedStore
 
 __all__ = ["UNREADABLE", "Health", "InlineStore", "Outcome", "ThreadedStore"]
+_WHERE = {
+    "InlineStore": "inline", "Outcome": "look", "Health": "opening", "UNREADABLE": "rows", "ThreadedStore": "threaded"
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    where = _WHERE.get(name)
+    if where is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{where}"), name)

@@ -14,7 +14,7 @@ import msgspec
 from pollcore.adapters.store import rows
 from pollcore.adapters.store.reads import ACTION, ANSWER, ANSWERED, MAX_ROWS, QUESTION, Reads, action_record
 from pollcore.adapters.store.reads import question_record as record
-from pollcore.facts import ActionRecord, Escalation, Operation, SealedUnreadable
+from pollcore.facts import ActionRecord, Escalation, Operation, SealedUnreadable, StopReason
 from pollcore.ports import Stored
 
 _WIDTH: Final = len(rows.COLUMNS)
@@ -28,9 +28,14 @@ _NEWEST: Final = (
 )
 
 
-def asked(reads: Reads, cause: str | None, limit: int) -> tuple[tuple[Operation, Escalation], ...]:
-    """Open questions with their operations, the oldest first; *cause*: of this cause alone."""
+def asked(
+    reads: Reads, cause: str | None, limit: int, reasons: Sequence[StopReason] = ()
+) -> tuple[tuple[Operation, Escalation], ...]:
+    """Open questions with their operations, the oldest first; *cause*, *reasons*: of these alone."""
     where, values = ("", []) if cause is None else (" AND e.cause=?", [cause])
+    if reasons:
+        where += f" AND e.reason IN ({','.join('?' * len(reasons))})"
+        values += [reason.value for reason in reasons]
     limit = max(0, min(limit, MAX_ROWS))
     found = reads.conn.execute(f"{_ASKED}{where} ORDER BY e.asked_at, e.rowid LIMIT {limit}", values).fetchall()
     reads.known.load_submitted(row[0] for row in found)

@@ -11,10 +11,11 @@ from typing import Any, Final
 
 import msgspec
 
-from pollcore.adapters.store import shared
+from pollcore.adapters.store import approvals, shared
 from pollcore.adapters.store.fences import Fence
 from pollcore.adapters.store.leases import LeaseWatch
 from pollcore.adapters.store.memory import Known
+from pollcore.adapters.store.pace import Pace
 from pollcore.adapters.store.transaction import Transaction
 from pollcore.adapters.store.writes import must
 from pollcore.facts import MINUTE, Instant, Operation, Status
@@ -42,6 +43,7 @@ class Claims:
         self._owner = owner
         self._shared = shared.in_force(tx.conn, tx.now)
         self._flying: dict[str, int] = {}
+        self._pace = Pace(tx)
         self._minute: dict[str, int] = {}
         """Per provider, as counted in the store before this turn's claims."""
         self._new: dict[str, tuple[int, int]] = {}
@@ -59,6 +61,10 @@ class Claims:
         charges = 1 + claim.extra_charges
         if fence is None or not self._holds(claim, fence, charges) or not self._room(claim, charges):
             return None
+        if claim.scopes and not self._pace.has_room(claim, charges):
+            return None
+        if not self._leave(claim, fence, charges):
+            return None
         if fence.lease_owner is not None:
             self.lost += [(fence.operation_id, n) for n in unanswered(self._tx.conn, fence.op, fence.epoch)]
         return self._gather(claim, fence, charges)
@@ -75,6 +81,12 @@ class Claims:
             and (o.boot_id != now.boot_id or o.deadline_boot > now.boot)
             and not self._shared.forbids(claim, now)
         )
+
+    def _leave(self, claim: Claim, fence: Fence, charges: int) -> bool:
+        """I14: the leave that the request needs is used up with its charge. Last of all checks: nothing undoes it."""
+        if claim.approval is not None:
+            return approvals.use(self._tx, fence.op, claim.approval, f"request {fence.used + 1}")
+        return claim.session is None or approvals.count(self._tx, claim.session, self._owner, charges)
 
     def _room(self, claim: Claim, charges: int) -> bool:
         """Caps per store: requests in flight, and requests of the last minute of this boot (T8)."""
@@ -107,6 +119,7 @@ class Claims:
         provider, owner = o.submitted.provider, number(self._owner)
         flying, sent = self._new.get(provider, (0, 0))
         self._new[provider] = (flying + (fence.lease_owner is None), sent + charges)
+        self._pace.count(claim, charges)
         change = tx.next_change(fence.op)
         tx.record(claim.event, fence)
         until = Instant(now.wall + claim.lease_ms)
@@ -139,6 +152,7 @@ class Claims:
             must(conn.executemany(_CLAIM, self._updates).rowcount, len(self._updates), "claims held in the store")
             conn.executemany(_REQUEST, self._requests)
             conn.executemany(_INTENT, self._intents)
+            self._pace.flush()
 
 
 def unanswered(conn: Any, op: int, epoch: int) -> list[int]:

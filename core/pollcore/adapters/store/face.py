@@ -11,12 +11,50 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeVar
 
-from pollcore.adapters.store import bulk, check, opening
+from pollcore.adapters.store import (
+    approvals,
+    archiving,
+    bulk,
+    check,
+    contract_rows,
+    credential_rows,
+    deciding,
+    opening,
+    replaying,
+)
+from pollcore.adapters.store.credential_rows import Held
 from pollcore.adapters.store.look import Outcome
 from pollcore.adapters.store.reads import MAX_ROWS, Reads
 from pollcore.adapters.store.turns import SqliteTurns
-from pollcore.facts import ActionRecord, AuditEvent, Escalation, Instant, Intent, Moment, Operation, Snapshot
-from pollcore.ports import AuditLink, AuditTip, Denial, Filter, MakeExtension, Pause, Stored, Turn, Worker, Write
+from pollcore.facts import (
+    ActionRecord,
+    AuditEvent,
+    CallGrant,
+    Escalation,
+    Grant,
+    Instant,
+    Intent,
+    Moment,
+    Operation,
+    Session,
+    Snapshot,
+    StopReason,
+)
+from pollcore.ports import (
+    AuditLink,
+    AuditTip,
+    ContractKnown,
+    CredentialAsked,
+    Denial,
+    Filter,
+    MakeExtension,
+    Pause,
+    Stored,
+    Turn,
+    Window,
+    Worker,
+    Write,
+)
 
 T = TypeVar("T")
 FEED_S: Final = 0.25
@@ -86,11 +124,66 @@ class StoreFace:
         """Add links that no event stands behind; *make* runs on the writer's thread. Returns the tip after it."""
         return await self._write(lambda s: s.extend_audit(now, make))
 
+    async def archive(self, now: Moment, wanted: archiving.Cutting) -> int:
+        """Remove what an archive file holds; returns its number. Raises Stale: something moved meanwhile."""
+        return await self._write(lambda s: s.archive(now, wanted))
+
+    async def archived(self, operation_id: str | None = None) -> tuple[int, str] | None:
+        """The newest archive that holds events of this operation, or of any: its number and file; None: none does."""
+        return await self._read(lambda r: archiving.archived(r.conn, operation_id))
+
     async def put_document(
         self, now: Moment, kind: str, name: str, value: bytes | None, events: Sequence[AuditEvent] = ()
     ) -> None:
         """Keep or (None) remove a small record of another adapter."""
         await self._write(lambda s: s.put_document(now, kind, name, value, events))
+
+    async def end_sessions(
+        self, now: Moment, why: str, *, credential: str | None = None, owner: str | None = None, event: AuditEvent
+    ) -> int:
+        """End all sessions of a credential, or of a run; the event is recorded if one could still be used."""
+        return await self._write(lambda s: s.end_sessions(now, why, credential, owner, event))
+
+    async def mark_seen(self, now: Moment, operation_id: str, escalation_id: str) -> bool:
+        """The open question's card was painted; the first time stays. False: no such open question."""
+        return await self._write(lambda s: s.mark_seen(now, operation_id, escalation_id))
+
+    async def present(self, now: Moment, owner: str, started_at: Instant) -> None:
+        """A console is open on the store, whether or not it polls."""
+        await self._write(lambda s: s.present(now, owner, started_at))
+
+    async def screens(self) -> Sequence[tuple[Instant, Instant]]:
+        """Start and newest sign of life of each console."""
+        return await self._read(lambda r: approvals.screens(r.conn))
+
+    async def set_windows(self, now: Moment, windows: Sequence[Window]) -> int:
+        """Start or stop the time of open questions, each only where it is as it was read; how many."""
+        return await self._write(lambda s: s.set_windows(now, windows))
+
+    async def contract_seen(self, now: Moment, digest: str, operator: str, event: AuditEvent) -> bool:
+        """Keep that an operator has seen this contract; False: it was kept already."""
+        return await self._write(lambda s: deciding.contract_seen(s, now, digest, operator, event))
+
+    async def ask_credential(
+        self, now: Moment, asked: CredentialAsked, held: Held, event: AuditEvent
+    ) -> CredentialAsked:
+        """Store a question about a credential, or return the open one that asks for the same. Raises Stale."""
+        return await self._write(lambda s: deciding.ask(s, now, asked, held, event))
+
+    async def settle_credential(
+        self,
+        now: Moment,
+        closed: Escalation,
+        events: Sequence[AuditEvent],
+        grant: Grant | None = None,
+        held: Held | None = None,
+    ) -> None:
+        """Settle a question about a credential, with its grant and its effect. Raises Stale."""
+        await self._write(lambda s: deciding.settle(s, now, closed, events, grant, held))
+
+    async def change_documents(self, now: Moment, held: Sequence[Held], events: Sequence[AuditEvent] = ()) -> None:
+        """Replace or remove small records, only while each is as it was read. Raises Stale."""
+        await self._write(lambda s: deciding.change_documents(s, now, held, events))
 
     # --- reading --------------------------------------------------------------------------------------------------
 
@@ -110,13 +203,35 @@ class StoreFace:
         """Questions, oldest first."""
         return await self._read(lambda r: r.questions(operation_id, open_only=open_only))
 
-    async def asked(self, cause: str | None = None, *, limit: int = MAX_ROWS) -> Sequence[tuple[Operation, Escalation]]:
+    async def asked(
+        self, cause: str | None = None, *, limit: int = MAX_ROWS, reasons: Sequence[StopReason] = ()
+    ) -> Sequence[tuple[Operation, Escalation]]:
         """Open questions with their operations, oldest first."""
-        return await self._read(lambda r: bulk.asked(r, cause, limit))
+        return await self._read(lambda r: bulk.asked(r, cause, limit, reasons))
+
+    async def approval(self, operation_id: str) -> CallGrant | None:
+        """The leave for one call that is granted and not used yet; it may have expired."""
+        return await self._read(lambda r: approvals.unused(r.conn, r.known, operation_id))
+
+    async def sessions(self) -> Sequence[Session]:
+        """Sessions that nobody ended; their time, calls or run may be over."""
+        return await self._read(lambda r: approvals.sessions(r.conn, r.known))
 
     async def questions_by_id(self, escalation_ids: Sequence[str]) -> Mapping[str, Escalation]:
         """Questions, open or decided, by their own id."""
         return await self._read(lambda r: bulk.questions_by_id(r, escalation_ids))
+
+    async def contracts_known(self, digests: Sequence[str]) -> Mapping[str, ContractKnown]:
+        """What operators did with each contract digest; every digest is there."""
+        return await self._read(lambda r: contract_rows.known(r.conn, digests))
+
+    async def credential_questions(self, *, open_only: bool = True) -> Sequence[Escalation]:
+        """Questions that belong to a credential, oldest first."""
+        return await self._read(lambda r: credential_rows.listing(r.conn, open_only))
+
+    async def credential_question(self, escalation_id: str) -> CredentialAsked | None:
+        """One question about a credential, open or decided."""
+        return await self._read(lambda r: credential_rows.find(r.conn, escalation_id))
 
     async def events(
         self, operation_id: str | None = None, *, after: int = 0, limit: int = 10_000
@@ -135,6 +250,16 @@ class StoreFace:
     async def last_answers(self, operation_ids: Sequence[str]) -> Mapping[str, Stored]:
         """The newest answer of each with its envelope; absent: none, or it cannot be opened."""
         return await self._read(lambda r: bulk.last_answers(r, operation_ids))
+
+    async def answered_under(
+        self, contract: str, since: Instant, *, after: str | None = None, limit: int = 100
+    ) -> Sequence[Operation]:
+        """Operations under any text of a contract with an answer since then, page by page."""
+        return await self._read(lambda r: replaying.answered_under(r, contract, since, after, limit))
+
+    async def answers(self, operation_id: str, *, after: int = 0, limit: int = 100) -> Sequence[Stored]:
+        """Answers of one operation by number; raises SealedUnreadable."""
+        return await self._read(lambda r: replaying.answers(r, operation_id, after, limit))
 
     async def denials(self) -> Sequence[Denial]:
         """All refused secrets that are remembered (H3)."""
@@ -187,6 +312,10 @@ class StoreFace:
     async def check(self) -> Sequence[str]:
         """What does not add up; empty: all well."""
         return await self._read(lambda r: check.run(r.conn))
+
+    async def copies(self) -> Sequence[str]:
+        """Copies of the store that were made when this process brought it up to date."""
+        return await self._write(lambda s: tuple(s.copies))
 
     async def health(self) -> opening.Health:
         """What `doctor` says of the store."""

@@ -28,6 +28,9 @@ JOURNAL_LIMIT_BYTES: Final = 16 << 20
 CACHE_KIB: Final = 64 << 10
 """Enough for the hot rows of 100,000 waiting operations; taken only as far as it is used."""
 CACHED_STATEMENTS: Final = 256
+MAX_COPIES: Final = 100
+"""Copies before one and the same migration: a machine that dies in each attempt does not fill its disk for ever."""
+PART: Final = ".part"
 OLDEST_SQLITE: Final = (3, 38, 0)
 """STRICT tables came with 3.37, the JSON functions as a fixed part with 3.38."""
 
@@ -160,10 +163,15 @@ def _connect_read_only(path: str) -> Any:
     return conn
 
 
-def open_writer(path: str, *, steps: Mapping[int, schema.Step] = schema.STEPS) -> Any:
+def open_writer(
+    path: str, *, steps: Mapping[int, schema.Step] = schema.STEPS, copies: list[str] | None = None
+) -> Any:
     """Connect, choose the journal, bring the schema up to date, assert the guards of history.
 
     A store that cannot be written is opened all the same, for those who only read: each write is refused.
+
+    Args:
+        copies: gets the path of each copy that was made before a migration.
 
     Raises:
         StoreUnusable: as connect; or the schema is newer than this program, or older and cannot be brought up to date.
@@ -181,7 +189,7 @@ def open_writer(path: str, *, steps: Mapping[int, schema.Step] = schema.STEPS) -
             got = conn.execute(f"PRAGMA journal_mode={mode}").fetchone()[0]
             if got.upper() != mode:
                 raise StoreUnusable(f"store {path}: journal mode {mode} was refused ({got}): check its file system")
-        _migrate(conn, path, steps)
+        _migrate(conn, path, steps, [] if copies is None else copies)
         schema.assert_triggers(conn, path)
     except sqlite3.Error as error:
         conn.close()
@@ -192,8 +200,11 @@ def open_writer(path: str, *, steps: Mapping[int, schema.Step] = schema.STEPS) -
     return conn
 
 
-def _migrate(conn: Any, path: str, steps: Mapping[int, schema.Step]) -> None:
-    """Each step in its own BEGIN IMMEDIATE, a backup before it; of two processes the second finds it done."""
+def _migrate(conn: Any, path: str, steps: Mapping[int, schema.Step], copies: list[str]) -> None:
+    """Each step in its own BEGIN IMMEDIATE, a backup before it; of two processes the second finds it done.
+
+    A new file gets all steps at once: there is nothing in it to back up, and nobody sees half of it.
+    """
     newest = max(steps)
     while True:
         before = schema.version(conn, path)
@@ -208,10 +219,12 @@ def _migrate(conn: Any, path: str, steps: Mapping[int, schema.Step]) -> None:
         try:
             if schema.version(conn, path) == before:
                 if before and path != MEMORY:
-                    _backup_before(path, before + 1)
-                steps[before + 1](db)
+                    copies.append(_backup_before(path, before + 1))
+                after = before + 1 if before else newest
+                for number in range(before + 1, after + 1):
+                    steps[number](db)
                 conn.execute(f"PRAGMA application_id={schema.APPLICATION_ID}")
-                conn.execute("UPDATE meta SET schema=?", (before + 1,))
+                conn.execute("UPDATE meta SET schema=?", (after,))
             conn.execute("COMMIT")
         except BaseException:
             if conn.in_transaction:
@@ -219,13 +232,29 @@ def _migrate(conn: Any, path: str, steps: Mapping[int, schema.Step]) -> None:
             raise
 
 
-def _backup_before(path: str, step: int) -> None:
-    """A copy beside the store; our open write transaction keeps everyone else from writing meanwhile."""
+def _backup_before(path: str, step: int) -> str:
+    """A copy beside the store; our open write transaction keeps everyone else from writing meanwhile. Returns its path.
+
+    It has its name only when it is whole, and takes no other copy's: one of an earlier attempt stays.
+    """
+    name = f"{path}.before-schema-{step}"
+    part = Path(f"{name}{PART}")
+    part.unlink(missing_ok=True)
+    free = next((p for p in (name, *(f"{name}.{n}" for n in range(2, MAX_COPIES + 1))) if not os.path.lexists(p)), None)
+    if free is None:
+        raise StoreUnusable(f"store {path}: {MAX_COPIES} copies {name}.* lie beside it: remove all but the newest")
     reader = connect(path, read_only=True)
     try:
-        write_copy(reader, f"{path}.before-schema-{step}")
+        write_copy(reader, str(part))
     finally:
         reader.close()
+    part.rename(free)
+    folder = os.open(part.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+    return free
 
 
 def write_copy(conn: Any, target: str) -> None:

@@ -215,7 +215,10 @@ class Reads:
     def counts(self) -> Mapping[str, int]:
         """Operations by status, and open `questions`."""
         found = dict(self.conn.execute("SELECT status, count(*) FROM operation GROUP BY status").fetchall())
-        (found["questions"],) = self.conn.execute("SELECT count(*) FROM escalation WHERE decided_at IS NULL").fetchone()
+        (found["questions"],) = self.conn.execute(
+            "SELECT (SELECT count(*) FROM escalation WHERE decided_at IS NULL) "
+            "+ (SELECT count(*) FROM credential_question WHERE decided_at IS NULL)"
+        ).fetchone()
         return found
 
     def change(self) -> int:

@@ -5,7 +5,8 @@ Job: DDL, triggers, the schema version, migrations. Must not know: pragmas, file
 Layout: one poll touches as few scattered pages as possible. Rows that only grow (request, observation, event, audit)
 have no index by operation: an event names the one before it of the same operation (`prev`), the operation names its
 newest (`last_event`); an observation is keyed by its intent's id. `touched` lists which row each change number wrote.
-They carry no foreign keys: rows are never removed, and their numbers are read in the transaction that inserts them.
+They carry no foreign keys: they leave for an archive alone, and their numbers are read in the transaction that
+inserts them.
 Source: spec O6, E7, S7; reliability I2-I6, I11, I18.
 """
 
@@ -19,7 +20,7 @@ from pollcore.facts import Status, StoreUnusable
 if TYPE_CHECKING:
     from sqlite_utils import Database
 
-SCHEMA: Final = 1
+SCHEMA: Final = 4
 APPLICATION_ID: Final = 0x706F6C6C
 """`poll`: marks the file as ours, so that a foreign database is never migrated."""
 
@@ -116,7 +117,7 @@ def _trigger(table: str, verb: str) -> tuple[str, str]:
     return name, f"CREATE TRIGGER {name} BEFORE {verb} ON {table} BEGIN {body}; END"
 
 
-TRIGGERS: Final[dict[str, str]] = dict(
+_FIRST_TRIGGERS: Final[dict[str, str]] = dict(
     [_trigger(table, verb) for table in APPEND_ONLY for verb in ("UPDATE", "DELETE")]
     + [
         (
@@ -126,6 +127,27 @@ TRIGGERS: Final[dict[str, str]] = dict(
         ),
     ]
 )
+_ARCHIVED: Final = {
+    "intent": "NOT EXISTS(SELECT 1 FROM archived WHERE op=OLD.operation)",
+    "observation": "NOT EXISTS(SELECT 1 FROM archived WHERE op=OLD.operation)",
+    "request": "OLD.id > (SELECT coalesce(max(requests_to), 0) FROM archive)",
+    "event": "OLD.seq > (SELECT coalesce(max(events), 0) FROM archive)",
+    "audit": "OLD.seq > (SELECT coalesce(max(last), 0) FROM archive)",
+}
+"""Rows that no archive covers."""
+
+
+def _kept(table: str, where: str) -> tuple[str, str]:
+    name = f"{table}_no_delete"
+    body = f"SELECT RAISE(ABORT, '{table}: rows are never changed or removed, but those that an archive holds')"
+    return name, f"CREATE TRIGGER {name} BEFORE DELETE ON {table} WHEN {where} BEGIN {body}; END"
+
+
+TRIGGERS: Final[dict[str, str]] = {
+    **_FIRST_TRIGGERS,
+    **dict(_kept(table, where) for table, where in _ARCHIVED.items()),
+    **dict(_trigger(table, verb) for table in ("archive", "archived") for verb in ("UPDATE", "DELETE")),
+}
 """Asserted at every start: rebuilding a table drops its triggers without a word."""
 
 Step = Callable[["Database"], None]
@@ -137,11 +159,77 @@ def create(db: Database) -> None:
     for statement in _TABLES.split(";\n"):
         if statement.strip():
             db.conn.execute(statement)
-    for statement in TRIGGERS.values():
+    for statement in _FIRST_TRIGGERS.values():
         db.conn.execute(statement)
 
 
-STEPS: Final[dict[int, Step]] = {1: create}
+_APPROVALS: Final = """
+CREATE TABLE approval(grant_id TEXT PRIMARY KEY, operation INTEGER NOT NULL REFERENCES operation(op),
+  digest TEXT NOT NULL, number INTEGER NOT NULL, purpose TEXT NOT NULL, credential TEXT, granted_at INTEGER NOT NULL,
+  expires_at INTEGER NOT NULL, boot INTEGER NOT NULL, expires_boot INTEGER NOT NULL, used_at INTEGER, used_for TEXT,
+  replaced_at INTEGER) STRICT;
+CREATE UNIQUE INDEX approval_unused ON approval(operation) WHERE used_at IS NULL AND replaced_at IS NULL;
+CREATE TABLE session(session_id TEXT PRIMARY KEY, credential TEXT NOT NULL, owner TEXT NOT NULL, binding TEXT NOT NULL,
+  started_at INTEGER NOT NULL, until INTEGER NOT NULL, boot INTEGER NOT NULL, until_boot INTEGER NOT NULL,
+  calls INTEGER NOT NULL, used INTEGER NOT NULL CHECK(used BETWEEN 0 AND calls), granted_by TEXT NOT NULL,
+  grant_id TEXT NOT NULL, ended_at INTEGER, ended TEXT) STRICT;
+CREATE UNIQUE INDEX session_open ON session(credential, owner) WHERE ended_at IS NULL;
+CREATE TABLE screen(owner TEXT PRIMARY KEY, started_at INTEGER NOT NULL, beat_at INTEGER NOT NULL) STRICT;
+ALTER TABLE escalation ADD COLUMN seen_at INTEGER;
+ALTER TABLE escalation ADD COLUMN left_ms INTEGER;
+"""
+
+
+def approvals(db: Database) -> None:
+    """Schema 2: approvals of one call, sessions, and the time that a question has (G6, G7)."""
+    for statement in _APPROVALS.split(";\n"):
+        if statement.strip():
+            db.conn.execute(statement)
+
+
+_QUESTIONS_ASIDE: Final = """
+CREATE TABLE contract_use(digest TEXT PRIMARY KEY, use TEXT NOT NULL CHECK(use IN ('read_only','action')),
+  decided_at INTEGER NOT NULL, operator TEXT NOT NULL, grant_id TEXT NOT NULL) STRICT;
+CREATE TABLE contract_seen(digest TEXT PRIMARY KEY, seen_at INTEGER NOT NULL, operator TEXT NOT NULL) STRICT;
+CREATE TABLE credential_question(escalation_id TEXT PRIMARY KEY, credential TEXT NOT NULL, asked TEXT NOT NULL,
+  asked_at INTEGER NOT NULL, decided_at INTEGER, decision TEXT, operator TEXT, decision_text TEXT) STRICT;
+CREATE UNIQUE INDEX credential_question_open ON credential_question(credential) WHERE decided_at IS NULL;
+CREATE TABLE credential_grant(grant_id TEXT PRIMARY KEY,
+  escalation_id TEXT NOT NULL UNIQUE REFERENCES credential_question(escalation_id),
+  granted_at INTEGER NOT NULL, body TEXT NOT NULL) STRICT;
+"""
+
+
+def questions_aside(db: Database) -> None:
+    """Schema 3: what operators said and saw of contracts, and questions that belong to a credential (X7, G2, G5)."""
+    for statement in _QUESTIONS_ASIDE.split(";\n"):
+        if statement.strip():
+            db.conn.execute(statement)
+
+
+_ARCHIVES: Final = """
+CREATE TABLE archive(no INTEGER PRIMARY KEY, at INTEGER NOT NULL, before INTEGER NOT NULL, path TEXT NOT NULL,
+  bytes INTEGER NOT NULL, sha256 BLOB NOT NULL, after INTEGER NOT NULL, last INTEGER NOT NULL, hash BLOB NOT NULL,
+  epoch INTEGER NOT NULL, signature BLOB NOT NULL, operations INTEGER NOT NULL, charges INTEGER NOT NULL,
+  observations INTEGER NOT NULL, requests INTEGER NOT NULL, requests_to INTEGER NOT NULL,
+  events INTEGER NOT NULL) STRICT;
+CREATE TABLE archived(op INTEGER PRIMARY KEY, sends INTEGER NOT NULL,
+  archive INTEGER NOT NULL REFERENCES archive(no)) STRICT;
+"""
+
+
+def archives(db: Database) -> None:
+    """Schema 4: what was archived, and the sends of each operation whose intents went with it (S7, B2, O6)."""
+    for statement in _ARCHIVES.split(";\n"):
+        if statement.strip():
+            db.conn.execute(statement)
+    for name, statement in TRIGGERS.items():
+        if _FIRST_TRIGGERS.get(name) != statement:
+            db.conn.execute(f"DROP TRIGGER IF EXISTS {name}")
+            db.conn.execute(statement)
+
+
+STEPS: Final[dict[int, Step]] = {1: create, 2: approvals, 3: questions_aside, 4: archives}
 """Schema number -> the step that leads to it."""
 
 

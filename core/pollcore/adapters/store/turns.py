@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from pollcore.adapters import places
-from pollcore.adapters.store import fences, leases, opening, shared, submitting
+from pollcore.adapters.store import approvals, archiving, fences, leases, opening, shared, submitting
 from pollcore.adapters.store.claims import Claims
 from pollcore.adapters.store.errors import MIN_FREE_BYTES, unusable
 from pollcore.adapters.store.library import sqlite3
@@ -23,13 +23,14 @@ from pollcore.adapters.store.writes import Batch, ids
 from pollcore.facts import (
     AuditEvent,
     Escalation,
+    Instant,
     Moment,
     Operation,
     Snapshot,
     Stale,
     StoreUnusable,
 )
-from pollcore.ports import AuditLog, AuditTip, Claimed, MakeExtension, Pause, Sealer, Turn, Write
+from pollcore.ports import AuditLog, AuditTip, Claimed, MakeExtension, Pause, Sealer, Turn, Window, Write
 
 
 class SqliteTurns:
@@ -40,7 +41,9 @@ class SqliteTurns:
     ) -> None:
         """*path*: the file, or `:memory:`. *is_dead*: proof of another worker's death. Raises StoreUnusable."""
         self.path = path
-        self.conn = opening.open_writer(path)
+        self.copies: list[str] = []
+        """Copies of the file that were made before it was brought up to date."""
+        self.conn = opening.open_writer(path, copies=self.copies)
         self.reads = Reads(self.conn, sealer)
         self.known = self.reads.known
         self.writer = Writer(self.conn, path, audit, self.known.forget)
@@ -271,6 +274,35 @@ class SqliteTurns:
         """Events that change no record (a refused grant, a revealed result, a clock step)."""
         self.writer.run(now, "recording events", lambda tx: self._events(tx, events))
 
+    def end_sessions(self, now: Moment, why: str, credential: str | None, owner: str | None, event: AuditEvent) -> int:
+        """End all sessions of a credential or a run. *event* is recorded if one of them could still be used."""
+
+        def work(tx: Transaction) -> int:
+            ended = approvals.end_sessions(tx, why, credential, owner)
+            if ended:
+                tx.next_change()
+                self._events(tx, [event])
+            return ended
+
+        return self.writer.run(now, "ending sessions", work)
+
+    def mark_seen(self, now: Moment, operation_id: str, escalation_id: str) -> bool:
+        """The card of an open question was painted; the first time stays."""
+        op = self.known.op(operation_id)
+        if op is None:
+            return False
+        return self.writer.run(
+            now, "keeping that a card was seen", lambda tx: approvals.mark_seen(tx, op, escalation_id)
+        )
+
+    def present(self, now: Moment, owner: str, started_at: Instant) -> None:
+        """A console is open on the store (G7)."""
+        self.writer.run(now, "keeping that a console is open", lambda tx: approvals.present(tx, owner, started_at))
+
+    def set_windows(self, now: Moment, windows: Sequence[Window]) -> int:
+        """Start or stop the time of open questions."""
+        return self.writer.run(now, "keeping the time of questions", lambda tx: approvals.set_windows(tx, windows))
+
     def extend_audit(self, now: Moment, make: MakeExtension) -> AuditTip | None:
         """Add what *make* makes of the tip, in a transaction of its own; returns the tip after it."""
 
@@ -280,6 +312,12 @@ class SqliteTurns:
             return audit_tip(self.conn)
 
         return self.writer.run(now, "extending the audit", work)
+
+    def archive(self, now: Moment, wanted: archiving.Cutting) -> int:
+        """Remove what an archive file holds; returns its number. Raises Stale: something moved meanwhile."""
+        no = self.writer.run(now, "archiving", lambda tx: archiving.cut(tx, wanted))
+        self.known.forget()
+        return no
 
     def put_document(
         self, now: Moment, kind: str, name: str, value: bytes | None, events: Sequence[AuditEvent] = ()
@@ -295,6 +333,10 @@ class SqliteTurns:
             self._events(tx, events)
 
         self.writer.run(now, "keeping a record", work)
+
+    def add_events(self, tx: Transaction, events: Sequence[AuditEvent]) -> None:
+        """Events that belong to a write of another room of the store, each in the story of its operation."""
+        self._events(tx, events)
 
     def _events(self, tx: Transaction, events: Sequence[AuditEvent]) -> None:
         for event in events:

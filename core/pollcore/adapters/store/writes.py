@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from pollcore.adapters.store import encoding, rows
+from pollcore.adapters.store import approvals, contract_rows, encoding, rows
 from pollcore.adapters.store.fences import Fence, load_intents
 from pollcore.adapters.store.memory import Known
 from pollcore.adapters.store.questions import close_question, save_action, save_question
@@ -21,6 +21,7 @@ from pollcore.facts import (
     Escalation,
     EventName,
     Refused,
+    Stale,
     Status,
     StoreUnusable,
 )
@@ -93,6 +94,10 @@ class Batch:
                 return f"the card showed version {write.grant.version}, it is {fence.version} now"
             if ask('SELECT 1 FROM "grant" WHERE grant_id=?', (write.grant.grant_id,)).fetchone():
                 return "the grant was used already"
+        if write.contract_use is not None and (
+            why := contract_rows.refusal(self._tx.conn, write.after.contract_digest, write.contract_use, write.grant)
+        ):
+            return why
         if (
             write.close_question is not None
             and not ask(
@@ -137,8 +142,20 @@ class Batch:
             self._observe(fence, write)
         if write.grant is not None:
             self._grant(fence, write)
+            if write.contract_use is not None:
+                told = contract_rows.save_use(tx, after.contract_digest, write.contract_use, write.grant)
+                if told is not None:
+                    tx.record(told, fence)
         if write.action is not None:
             save_action(tx, fence.op, write.action)
+        if write.uses is not None and not approvals.use(tx, fence.op, write.uses, write.uses.used_for or "?"):
+            raise Stale(
+                f"operation {after.operation_id}: the leave for this call is used up or expired; nothing was done"
+            )
+        if write.approval is not None:
+            approvals.save_approval(tx, fence.op, write.approval)
+        if write.session is not None:
+            approvals.save_session(tx, write.session)
         lease = (None, None) if release else (fence.lease_owner, fence.lease_until)
         self._row(write, fence, change, lease)
         fence.change, fence.version, fence.status = change, after.version, after.status.value
