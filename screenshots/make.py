@@ -78,7 +78,7 @@ async def studio() -> AsyncIterator[tuple[ConsoleApp, Pilot[Any], Clock]]:
 
         link = CoreThread(runner)
         link.start()
-        app = QuickApp(link, title="pollconsole demo", home=setup.home, colours=Colours.FULL)
+        app = QuickApp(link, title="pollconsole demo", home=setup.home, colours=Colours.FULL, home_named_by="the demo")
         try:
             with headless_guard_driver():
                 async with app.run_test(size=SMALL) as pilot:

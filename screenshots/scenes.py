@@ -95,6 +95,50 @@ async def messages(studio: Studio) -> None:
     await studio.pilot.press("p", "p", "q", "M")
 
 
+async def beside(studio: Studio, key: str, kind: str) -> Any:
+    """A screen beside the table, with what it reads."""
+    app, pilot = studio.app, studio.pilot
+    await pilot.press(key)
+    await until(pilot, lambda: type(app.screen).__name__ == kind and app.screen.ready, f"{kind} opens")
+    return app.screen
+
+
+async def audit(studio: Studio) -> None:
+    screen = await beside(studio, "V", "AuditScreen")
+    await until(studio.pilot, lambda: screen.chain is not None, "the chain's state is read")
+    await studio.pilot.press(studio.app.state.keymap.shown("verify"))
+    await until(studio.pilot, lambda: screen.verification and not screen.verification.running, "the chain is proved")
+
+
+async def log(studio: Studio) -> None:
+    screen = await beside(studio, "L", "LogScreen")
+    await until(studio.pilot, lambda: len(screen.content()) > 50, "the log is read")
+
+
+async def settings(studio: Studio) -> None:
+    screen = await beside(studio, "comma", "SettingsScreen")
+    await until(studio.pilot, lambda: len(screen.content()) > 10, "the settings are read")
+
+
+async def providers(studio: Studio) -> None:
+    screen = await beside(studio, "P", "ProvidersScreen")
+    await until(studio.pilot, lambda: screen.table.ids, "the contracts are read")
+    await studio.pilot.press("slash", *"render-farm", "enter")
+
+
+async def contract(studio: Studio) -> None:
+    await providers(studio)
+    await studio.pilot.press("enter")
+    app = studio.app
+    await until(studio.pilot, lambda: type(app.screen).__name__ == "ContractScreen", "the contract opens")
+    await until(studio.pilot, lambda: len(app.screen.content()) > 10, "its text is read")  # type: ignore[attr-defined]
+
+
+async def credentials(studio: Studio) -> None:
+    screen = await beside(studio, "K", "CredentialsScreen")
+    await until(studio.pilot, lambda: screen.table.ids, "the credentials are read")
+
+
 async def themes(studio: Studio) -> None:
     await studio.pilot.press("T")
 
@@ -176,6 +220,12 @@ SCREENS: Final[tuple[tuple[str, Scene, float], ...]] = (
     ("themes", themes, EARLY_S),
     ("help", help_, EARLY_S),
     ("messages", messages, EARLY_S),
+    ("settings", settings, EARLY_S),
+    ("providers", providers, EARLY_S),
+    ("contract", contract, EARLY_S),
+    ("credentials", credentials, EARLY_S),
+    ("audit", audit, EARLY_S),
+    ("log", log, EARLY_S),
     ("needs-you", needs_you, LATE_S),
     ("decisions", decisions, LATE_S),
     ("approvals", approvals, LATE_S),

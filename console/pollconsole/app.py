@@ -17,36 +17,51 @@ from typing import Any, Final
 
 from pollconsole import bridge, crash
 from pollconsole.console import TITLE, ConsoleApp
-from pollconsole.core_thread import CoreRunner, CoreThread
+from pollconsole.core_thread import CoreRunner, CoreThread, Glancer
 from pollcore.facts import NotFound, Refused
 
 MAX_RESTARTS: Final = 3
 RESTART_WINDOW_S: Final = 60.0
 """A screen that crashes more often than this stays down; the core goes on until ctrl-c."""
 WATCH_S: Final = 1.0
+SWITCH_S: Final = 0.0005
+"""How long one thread may keep the interpreter from the other (Python's own: ten times as long)."""
 
 
-def run_app(core_runner: CoreRunner, *, title: str = TITLE, read_only: bool = False, home: Path | None = None) -> int:
+def run_app(
+    core_runner: CoreRunner,
+    *,
+    title: str = TITLE,
+    read_only: bool = False,
+    home: Path | None = None,
+    glance: Glancer | None = None,
+    home_named_by: str = "",
+) -> int:
     """Run the console over the core that *core_runner* opens, until the operator quits; the exit code.
 
     The core's clock is the screen's clock, whatever it is. A crash of the screens restarts them over the running core.
     """
     if os.environ.get("TERM", "") in ("", "dumb"):
-        raise Refused("the console needs a terminal that can move its cursor; 'pollconsole list' and 'run' do not")
-    link = CoreThread(core_runner, read_only=read_only)
+        raise Refused(
+            "the console needs a terminal that can move its cursor; "
+            "'pollconsole --plain', 'pollconsole list' and 'run' do not"
+        )
+    # the screen's loop lets go of the interpreter several times for one key, and each time waits so long for the core
+    sys.setswitchinterval(SWITCH_S)
+    link = CoreThread(core_runner, read_only=read_only, glance=glance)
     link.start()
     try:
-        return _screens(link, title=title, home=home)
+        return _screens(link, title=title, home=home, home_named_by=home_named_by)
     finally:
         if not link.stop():
             print("requests in flight were not answered in time; they stay counted", file=sys.stderr)
 
 
-def _screens(link: CoreThread, *, title: str, home: Path | None) -> int:
+def _screens(link: CoreThread, *, title: str, home: Path | None, home_named_by: str) -> int:
     crashes: list[float] = []
     said: str | None = None
     while True:
-        app = ConsoleApp(link, title=title, home=home)
+        app = ConsoleApp(link, title=title, home=home, home_named_by=home_named_by)
         if said is not None:
             app.state.say(f"{said}; the core went on", "danger")
             link.reload()
@@ -72,14 +87,15 @@ def _without_a_screen(link: CoreThread, said: str) -> int:
     return 1
 
 
-def run_console(home: Path | None, read_only: bool) -> int:
-    """`pollconsole`: the console on *home*; the exit code."""
+def run_console(home: Path | None, read_only: bool, glance: Glancer | None = None) -> int:
+    """`pollconsole`: the console on *home*; the exit code. *glance*: as `bridge.first_rows` gives it."""
     found = bridge.home_path(home)
 
     def runner(job: Any) -> None:
-        bridge.with_core(home, job, kind="console")
+        bridge.with_core(home, job, kind="console", ready_later=True)
 
-    return run_app(runner, read_only=read_only, home=found)
+    named_by = bridge.home_source(home)
+    return run_app(runner, read_only=read_only, home=found, glance=glance, home_named_by=named_by)
 
 
 def run_demo() -> int:
@@ -95,7 +111,7 @@ def run_demo() -> int:
     with start() as setup:
 
         def runner(job: Any) -> None:
-            bridge.with_core(setup.home, job, kind="demo", **setup.overrides)
+            bridge.with_core(setup.home, job, kind="demo", ready_later=True, **setup.overrides)
 
         # short: at 80 cells the status line must keep room for what is wrong
-        return run_app(runner, title=f"demo, time x{setup.clock.factor:g}", home=setup.home)
+        return run_app(runner, title=f"demo, time x{setup.clock.factor:g}", home=setup.home, home_named_by="the demo, thrown away at its end")

@@ -1,4 +1,5 @@
-"""The one place that decides: the guard's proof and the card that was shown -> the core's `decide`, `decide_group`.
+"""The one place that decides: the guard's proof and the card that was shown -> the core's `decide`, `decide_group`,
+`decide_question`.
 
 Job: hand over exactly what was shown, with what the guard measured. Must not know: keys, screens, what a choice
 means. No other line of the console, command line or scripts calls either; a test counts them.
@@ -53,8 +54,11 @@ class AnyOutcome(Protocol):
     def untouched(self) -> tuple[str, ...]: ...
 
 
-async def approve(link: CoreThread, shown: AnyShown, evidence: Evidence) -> Operation:
+async def approve(link: CoreThread, shown: AnyShown, evidence: Evidence, because: str | None = None) -> Operation:
     """Carry out the choice that *evidence* proves on the card *shown*.
+
+    Args:
+        because: the operator's note, as it stood on the card.
 
     Raises:
         TypeError: *evidence* was not made by the guard.
@@ -73,14 +77,36 @@ async def approve(link: CoreThread, shown: AnyShown, evidence: Evidence) -> Oper
             shown.digest,
             flat(evidence),
             operator,
-            None,
+            because,
         )
         return after
 
     return await link.ask(body, limit_s=DECIDE_LIMIT_S, keep=True)
 
 
-async def approve_group(link: CoreThread, shown: AnyGroup, evidence: Evidence) -> AnyOutcome:
+async def approve_question(
+    link: CoreThread, shown: AnyShown, evidence: Evidence, because: str | None = None
+) -> Escalation:
+    """Carry out the choice that *evidence* proves on a card that belongs to a credential; the question, decided.
+
+    Raises as `approve`; Stale also when the credential changed since it was asked.
+    """
+    _proves(evidence, shown.digest)
+    question = shown.question
+
+    async def body(core: Any) -> Escalation:
+        operator = core.actions.operator()
+        closed: Escalation = await core.actions.decide_question(
+            question.escalation_id, evidence.choice, shown.digest, flat(evidence), operator, because
+        )
+        return closed
+
+    return await link.ask(body, limit_s=DECIDE_LIMIT_S, keep=True)
+
+
+async def approve_group(
+    link: CoreThread, shown: AnyGroup, evidence: Evidence, because: str | None = None
+) -> AnyOutcome:
     """Carry out the choice that *evidence* proves on every operation of the list that *shown* froze (E10).
 
     Raises as `approve`; Stale also when nothing of the list is as it was shown.
@@ -90,7 +116,7 @@ async def approve_group(link: CoreThread, shown: AnyGroup, evidence: Evidence) -
     async def body(core: Any) -> AnyOutcome:
         operator = core.actions.operator()
         outcome: AnyOutcome = await core.actions.decide_group(
-            shown.cause, evidence.choice, shown.digest, flat(evidence), operator, None
+            shown.cause, evidence.choice, shown.digest, flat(evidence), operator, because
         )
         return outcome
 

@@ -14,8 +14,9 @@ from typing import Any, Final
 
 import msgspec
 
-from pollconsole import rows, words
+from pollconsole import words
 from pollconsole.mailbox import Delta
+from pollconsole.row_facts import RowFacts, finder
 from pollcore.facts import SECOND, Escalation, Instant, Moment, Operation, Status, StopReason
 
 MAX_ENDED: Final = 2_000
@@ -63,6 +64,7 @@ SORT_KEYS: Final[dict[str, Sort]] = {
 _FAR: Final = 1 << 62
 _UNKNOWN: Final = frozenset({StopReason.UNKNOWN_STATE, StopReason.NEEDS_HUMAN, StopReason.INTEGRATION_FAILURE})
 _ENDS: Final = frozenset(status for status in Status if status.is_end)
+_STATUSES: Final = {status: number for number, status in enumerate(Status)}
 _FAILED: Final = frozenset({Status.FAILED, Status.CANCELLED, Status.EXPIRED})
 
 
@@ -74,6 +76,8 @@ class Waiting(msgspec.Struct, frozen=True):
     oldest_ms: int
     causes: int
     """Cards of the decisions: one answer may cover all that one cause stopped (E10)."""
+    approval_cards: int = 0
+    """The same of the approvals."""
 
     @property
     def total(self) -> int:
@@ -104,17 +108,25 @@ class Board:
         self.pinned: dict[str, None] = {}
         """Rows that stand first in every view and order, in the order in which they were pinned."""
         self.latest = Delta()
+        self._facts: dict[str, RowFacts] = {}
+        self._ended: dict[str, None] = {}
         self._figures: Figures | None = None
         self._counted_at = -1
 
     def apply(self, delta: Delta) -> bool:
         """Take in what is new; True when rows or questions changed."""
-        changed = bool(delta.operations) or delta.questions != self.latest.questions
+        before = self.latest.questions
+        changed = bool(delta.operations) or (delta.questions is not before and delta.questions != before)
         self.latest = msgspec.structs.replace(delta, operations=())
         for operation in delta.operations:
             self.operations[operation.operation_id] = operation
-        self.questions = {q.operation_id: q for q in delta.questions if q.operation_id}
-        self.other_questions = tuple(q for q in delta.questions if not q.operation_id)
+            if operation.status in _ENDS:
+                self._ended[operation.operation_id] = None
+            else:
+                self._ended.pop(operation.operation_id, None)
+        if delta.questions is not before:
+            self.questions = {q.operation_id: q for q in delta.questions if q.operation_id}
+            self.other_questions = tuple(q for q in delta.questions if not q.operation_id)
         if delta.operations:
             self._forget_old_ends()
         return changed
@@ -134,13 +146,22 @@ class Board:
         """Open questions that wait for a person now."""
         return [q for q in (*self.questions.values(), *self.other_questions) if not self._is_put_off(q)]
 
+    def needing(self) -> int:
+        """Operations that wait for a person now: what the view of them shows, and what the strip counts."""
+        return sum(question.operation_id in self.operations for question in self.wanted() if question.operation_id)
+
+    def marked_here(self) -> int:
+        """Marked rows that are still shown."""
+        return sum(each in self.operations for each in self.marked)
+
     def waiting(self, now: Moment) -> Waiting:
         """What the strip says."""
         asked = self.wanted()
         approvals = sum(question.reason in APPROVALS for question in asked)
         causes = len({question.cause for question in asked if question.reason not in APPROVALS})
+        cards = len({question.cause for question in asked if question.reason in APPROVALS})
         oldest = min((question.asked_at for question in asked), default=now.wall)
-        return Waiting(approvals, len(asked) - approvals, max(0, now.wall - oldest), causes)
+        return Waiting(approvals, len(asked) - approvals, max(0, now.wall - oldest), causes, cards)
 
     def figures(self, now: Moment) -> Figures:
         """Counts over all rows; counted anew at most once a second of *now*, and when the first rows come."""
@@ -150,124 +171,121 @@ class Board:
             self._figures = self._count(now)
         return self._figures
 
-    def _count(self, now: Moment) -> Figures:
-        counted = dict.fromkeys(View, 0)
-        live, users = 0, set()
-        for operation in self.operations.values():
-            end, asked = operation.status in _ENDS, self.asked(operation)
-            if not end:
-                live += 1
-                users.add(operation.submitted.os_user)
-                counted[View.LOW] += rows.runs_low(operation, now)
-            counted[View.ALL] += asked or not end
-            counted[View.NEEDS] += asked
-            counted[View.UNKNOWN] += not end and operation.stop_reason in _UNKNOWN
-            counted[View.FAILED] += operation.status in _FAILED
-            counted[View.DONE] += end
-            counted[View.MARKED] += operation.operation_id in self.marked
-        return Figures(live, counted, frozenset(users))
+    def facts(self, operation: Operation) -> RowFacts:
+        """What is worked out of this record."""
+        known = self._facts.get(operation.operation_id)
+        if known is None or known.operation is not operation:
+            known = self._facts[operation.operation_id] = RowFacts(operation)
+        return known
 
-    def belongs(self, operation: Operation, view: View, now: Moment) -> bool:
-        """Whether *view* shows *operation*. The first view shows live ones and ends that want a decision."""
+    def _all_facts(self) -> list[RowFacts]:
+        known = self._facts
+        return [
+            row if (row := known.get(key)) is not None and row.operation is operation else self.facts(operation)
+            for key, operation in self.operations.items()
+        ]
+
+    def _asked_for(self) -> set[str]:
+        """Operations with an open question that is not put off."""
+        return {key for key, question in self.questions.items() if not self._is_put_off(question)}
+
+    def _count(self, now: Moment) -> Figures:
+        open_ones = self._asked_for()
+        rows_ = self._all_facts()
+        live = [row for row in rows_ if not row.end]
+        asked = sum(row.needs or row.operation_id in open_ones for row in rows_)
+        ends_asked = sum(row.end and (row.needs or row.operation_id in open_ones) for row in rows_)
+        counted = {
+            View.ALL: len(live) + ends_asked,
+            View.NEEDS: asked,
+            View.UNKNOWN: sum(row.operation.stop_reason in _UNKNOWN for row in live),
+            View.LOW: sum(row.low is not None and row.low.at(now) for row in live),
+            View.FAILED: sum(row.operation.status in _FAILED for row in rows_ if row.end),
+            View.DONE: len(rows_) - len(live),
+            View.MARKED: sum(key in self.operations for key in self.marked),
+        }
+        return Figures(len(live), counted, frozenset(row.operation.submitted.os_user for row in live))
+
+    def _fits(self, view: View, now: Moment) -> Callable[[RowFacts], bool]:
+        """Whether *view* shows a row. The first view shows live ones and ends that want a decision."""
+        open_ones = self._asked_for()
         match view:
             case View.ALL:
-                return not operation.status.is_end or self.asked(operation)
+                return lambda row: not row.end or row.needs or row.operation_id in open_ones
             case View.NEEDS:
-                return self.asked(operation)
+                return lambda row: row.needs or row.operation_id in open_ones
             case View.UNKNOWN:
-                return operation.stop_reason in _UNKNOWN and not operation.status.is_end
+                return lambda row: not row.end and row.operation.stop_reason in _UNKNOWN
             case View.LOW:
-                return rows.runs_low(operation, now)
+                return lambda row: row.low is not None and row.low.at(now)
             case View.FAILED:
-                return operation.status in _FAILED
+                return lambda row: row.operation.status in _FAILED
             case View.DONE:
-                return operation.status.is_end
+                return lambda row: row.end
             case View.MARKED:
-                return operation.operation_id in self.marked
+                return lambda row: row.operation_id in self.marked
 
     def ordered(self, view: View, needle: str, sort: Sort, reverse: bool, now: Moment) -> list[str]:
         """Ids of *view* that match *needle*, ordered; equal ones by id, so that nothing jumps."""
-        fits = finder(needle)
-        shown = [o for o in self.operations.values() if self.belongs(o, view, now) and fits(o)]
+        belongs = self._fits(view, now)
+        shown = [row for row in self._all_facts() if belongs(row)]
+        if needle:
+            fits = finder(needle)
+            shown = [row for row in shown if fits(row)]
         key = self._key(sort, now)
-        shown.sort(key=lambda operation: (key(operation), operation.operation_id), reverse=reverse)
-        ids = [operation.operation_id for operation in shown]
+        keyed = [(key(row), row.operation_id) for row in shown]
+        keyed.sort(reverse=reverse)
+        ids = [operation_id for _, operation_id in keyed]
         if not self.pinned:
             return ids
         here = set(ids)
         first = [each for each in self.pinned if each in here]
         return [*first, *(each for each in ids if each not in self.pinned)]
 
-    def _key(self, sort: Sort, now: Moment) -> Callable[[Operation], Any]:
+    def _key(self, sort: Sort, now: Moment) -> Callable[[RowFacts], Any]:
         match sort:
             case Sort.ATTENTION:
-                return lambda o: (self._rank(o, now), o.deadline_at)
+                return self._by_attention(now)
             case Sort.DEADLINE:
-                return lambda o: (o.status.is_end, o.deadline_at)
+                return lambda row: (row.end, row.operation.deadline_at)
             case Sort.NEXT:
-                return lambda o: _FAR if o.next_poll_at is None or o.status.is_end else o.next_poll_at
+                return lambda row: _FAR if row.end or row.operation.next_poll_at is None else row.operation.next_poll_at
             case Sort.OPERATION:
-                return lambda o: o.operation_id
+                return lambda row: row.operation_id
             case Sort.PROVIDER:
-                return lambda o: (o.submitted.provider, o.submitted.account)
+                return lambda row: (row.operation.submitted.provider, row.operation.submitted.account)
             case Sort.STATUS:
-                return lambda o: list(Status).index(o.status)
+                return lambda row: _STATUSES[row.operation.status]
             case Sort.REQUESTS:
-                return lambda o: o.requests_left
+                return lambda row: row.operation.requests_left
 
-    def _rank(self, operation: Operation, now: Moment) -> int:
+    def _by_attention(self, now: Moment) -> Callable[[RowFacts], tuple[int, int]]:
         """What needs a person first, then what runs low, what runs, what is held, what has ended."""
-        if self.asked(operation):
-            return 0
-        if operation.status.is_end:
-            return 4
-        if rows.runs_low(operation, now):
-            return 1
-        return 3 if operation.status is Status.HELD else 2
+        open_ones = self._asked_for()
+
+        def key(row: RowFacts) -> tuple[int, int]:
+            operation = row.operation
+            if row.needs or row.operation_id in open_ones:
+                return 0, operation.deadline_at
+            if row.low is None:
+                return 4, operation.deadline_at
+            if row.low.at(now):
+                return 1, operation.deadline_at
+            return 3 if operation.status is Status.HELD else 2, operation.deadline_at
+
+        return key
 
     def _forget_old_ends(self) -> None:
-        ended = [o for o in self.operations.values() if o.status.is_end and not self._is_kept(o.operation_id)]
-        if len(ended) > MAX_ENDED:
-            for operation in sorted(ended, key=lambda o: o.change)[: len(ended) - MAX_ENDED]:
-                del self.operations[operation.operation_id]
+        if len(self._ended) <= MAX_ENDED:
+            return
+        ended = [self.operations[key] for key in self._ended if not self._is_kept(key)]
+        for operation in sorted(ended, key=lambda o: o.change)[: max(0, len(ended) - MAX_ENDED)]:
+            key = operation.operation_id
+            del self.operations[key], self._ended[key]
+            self._facts.pop(key, None)
 
     def _is_kept(self, operation_id: str) -> bool:
         return operation_id in self.questions or operation_id in self.marked or operation_id in self.pinned
-
-
-FIELDS: Final[dict[str, Callable[[Operation], str]]] = {
-    "op": lambda o: o.operation_id,
-    "status": lambda o: o.status.value,
-    "state": lambda o: o.last_known_state or "",
-    "provider": lambda o: o.submitted.provider,
-    "account": lambda o: o.submitted.account,
-    "job": lambda o: o.submitted.job_id,
-    "label": lambda o: o.submitted.label or "",
-    "reason": lambda o: o.stop_reason.value if o.stop_reason is not None else "",
-}
-"""What a filter can name: `state:running`."""
-
-
-def finder(needle: str) -> Callable[[Operation], bool]:
-    """A test whether every word of *needle* is in a row: plain words anywhere, `field:word` in that field."""
-    named: list[tuple[Callable[[Operation], str], str]] = []
-    anywhere: list[str] = []
-    for word in needle.lower().split():
-        name, colon, rest = word.partition(":")
-        if colon and name in FIELDS:
-            named.append((FIELDS[name], rest))
-        else:
-            anywhere.append(word)
-
-    def fits(operation: Operation) -> bool:
-        if not all(rest in read(operation).lower() for read, rest in named):
-            return False
-        if not anywhere:
-            return True
-        text = "\n".join(read(operation) for read in FIELDS.values()).lower()
-        return all(word in text for word in anywhere)
-
-    return fits
 
 
 class Cause(msgspec.Struct, frozen=True):
@@ -281,6 +299,8 @@ class Cause(msgspec.Struct, frozen=True):
     oldest_at: Instant
     ends_at: Instant | None
     """When the first of their waits ends; None: no row is known."""
+    expires_at: Instant | None = None
+    """When the first of the questions expires (G7); None: none does, or its time does not run yet."""
 
 
 def by_cause(questions: Sequence[Escalation], operations: Mapping[str, Operation]) -> list[Cause]:
@@ -301,7 +321,18 @@ def _cause(cause: str, group: Sequence[Escalation], operations: Mapping[str, Ope
         reason if len(reasons) == 1 else f"{reason} +{len(reasons) - 1} more",
         group[0].asked_at,
         min((wait_ends_at(operation) for operation in known if operation is not None), default=None),
+        min((question.expires_at for question in group if question.expires_at is not None), default=None),
     )
+
+
+def by_time_left(causes: Sequence[Cause]) -> list[Cause]:
+    """Those that expire soonest first, then those whose wait ends soonest, then the oldest."""
+
+    def key(cause: Cause) -> tuple[int, int, int]:
+        expires = _FAR if cause.expires_at is None else cause.expires_at
+        return expires, _FAR if cause.ends_at is None else cause.ends_at, cause.oldest_at
+
+    return sorted(causes, key=key)
 
 
 def wait_ends_at(operation: Operation) -> Instant:

@@ -3,6 +3,8 @@
 Job: hand what is new to the screen on top, open screens, quit in two keys. Must not know: what a card decides, SQL,
 HTTP, how the core is opened. No command of the palette and no key of the app reaches a decision.
 
+Screens but the first are imported when they are opened, or in a quiet moment after the first rows.
+
 Source: spec V3, V4, G3, G5, K1.
 """
 
@@ -10,35 +12,29 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib
 import signal
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
-from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
-from textual.command import CommandPalette
 from textual.screen import Screen
 
 from pollconsole import memory
-from pollconsole.carry_app import CarryingApp
 from pollconsole.core_thread import CoreThread
 from pollconsole.mailbox import CoreRole
-from pollconsole.palette import Palette, commands
-from pollconsole.screens.aside import CredentialsScreen, ProvidersScreen, ReadScreen
-from pollconsole.screens.base import ConsoleScreen
-from pollconsole.screens.card import CardScreen
-from pollconsole.screens.detail import DetailScreen
-from pollconsole.screens.group import GroupScreen
+from pollconsole.palette_app import PaletteApp
+from pollconsole.screens.base import ConsoleScreen, bound
 from pollconsole.screens.live import LiveScreen
-from pollconsole.screens.queue import QueueScreen
-from pollconsole.screens.text import HelpScreen, MessagesScreen
 from pollconsole.state import State
 from pollconsole.theme_choice import Colours
 from pollcore.facts import Operator, PollconsoleError
 
+FIRST_TICK_S: Final = 0.01
+"""How often it looks until the first rows are there."""
 TICK_S: Final = 0.25
 """How often the screen looks for news and counts down."""
 STALL_S: Final = 5.0
@@ -46,27 +42,25 @@ STALL_S: Final = 5.0
 QUIT_S: Final = 3.0
 """Within this time `Q` confirms `q`."""
 TITLE: Final = "pollconsole"
+LATER: Final = ("screens.detail", "screens.queue", "screens.card", "screens.group", "screens.text", "palette")
+"""Of this package: what the next keys will want; imported one by one once the first rows are there."""
+LATER_S: Final = 0.5
 
 
-class ConsoleApp(CarryingApp):
+class ConsoleApp(PaletteApp):
     """The screens. The core's thread is given, and outlives a crash of the screens."""
 
     TITLE = TITLE
-    ENABLE_COMMAND_PALETTE = True
     CSS = """
     Screen { background: $background; color: $foreground; layout: vertical; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("E", "queue(False)", "decisions"),
-        Binding("A", "queue(True)", "approvals"),
-        Binding("K", "credentials", "credentials"),
-        Binding("P", "providers", "providers"),
-        Binding("M", "messages", "messages"),
-        Binding("question_mark", "help", "help"),
-        Binding("T", "themes", "themes"),
-        Binding("q", "ask_quit", "quit"),
-        Binding("Q", "confirm_quit", "quit now"),
-        Binding("ctrl+l", "redraw", "draw anew"),
+        bound("decisions", "queue(False)"),
+        bound("approvals", "queue(True)"),
+        bound("themes", "themes"),
+        bound("quit", "ask_quit"),
+        bound("quit_now", "confirm_quit"),
+        bound("redraw", "redraw"),
         Binding("ctrl+q", "ask_quit", "quit", priority=True),
         Binding("ctrl+c", "ask_quit", "quit", priority=True),
     ]
@@ -78,12 +72,15 @@ class ConsoleApp(CarryingApp):
         title: str = TITLE,
         home: Path | None = None,
         colours: Colours | None = None,
+        home_named_by: str = "",
     ) -> None:
         super().__init__(home=home, colours=colours)
+        self.home_named_by = home_named_by
         self.state = State(link, self.worn.palette, title=title, read_only=link.read_only)
         memory.restore(self.state, home)
         self._kept = memory.snapshot(self.state, None)
         self.say_theme_complaints()
+        self.take_keys()
         self.crashed: BaseException | None = None
         self.terminal_gone = False
         self._quit_asked = 0.0
@@ -92,11 +89,14 @@ class ConsoleApp(CarryingApp):
         self._live: LiveScreen | None = None
 
     def get_default_screen(self) -> Screen[Any]:
+        if self.state.link.mailbox.loaded:  # the first picture has rows
+            self.state.board.apply(self.state.link.take())
         self._live = LiveScreen(self.state)
         return self._live
 
     def on_mount(self) -> None:
         self.set_interval(TICK_S, self._tick)
+        self._first = self.set_interval(FIRST_TICK_S, self._first_tick)
         for number, act in (
             (signal.SIGHUP, self.guard_terminal_gone),
             (signal.SIGTERM, self._told_to_end),
@@ -116,6 +116,19 @@ class ConsoleApp(CarryingApp):
         self.keep()
         self.exit(0)
 
+    def _first_tick(self) -> None:
+        """The first rows are drawn when they are there, not a quarter of a second later."""
+        if self.state.link.mailbox.loaded:
+            self._first.stop()
+            self._tick()
+            self.set_timer(LATER_S, self._import_later)
+
+    def _import_later(self, at: int = 0) -> None:
+        """One module at a time, so that no key waits for more than one of them."""
+        importlib.import_module(f"pollconsole.{LATER[at]}")
+        if at + 1 < len(LATER):
+            self.set_timer(FIRST_TICK_S, lambda: self._import_later(at + 1))
+
     def _tick(self) -> None:
         """Look into the mailbox, hand what is new to the screen on top."""
         if not self.is_running:  # ending: widgets are being taken down
@@ -126,9 +139,10 @@ class ConsoleApp(CarryingApp):
             changed = state.board.apply(state.link.take())
         else:
             changed = False
-        if not self._who_asked and state.board.latest.loaded and state.board.latest.role is not CoreRole.FAILED:
+        if not self._who_asked and state.board.latest.role not in (CoreRole.STARTING, CoreRole.FAILED):
             self._who_asked = True
             self.run_worker(self._who())
+        self.notice_audit()
         # under the palette the table goes on
         screen = self.screen if isinstance(self.screen, ConsoleScreen) else self._live
         if screen is not None and screen.ready:
@@ -155,6 +169,10 @@ class ConsoleApp(CarryingApp):
         if stood > STALL_S:
             self.state.say(f"the screen stood still for {stood:.0f} s; the core went on", "attention")
 
+    def terminal_stalled(self, seconds: float) -> None:
+        """Whoever looks must know how old what he saw was."""
+        self.state.say(f"the terminal was stalled for {seconds:.0f} s; the core went on", "attention")
+
     async def _who(self) -> None:
         """Learn who sits here, and what a newcomer must be told once (a new home's public key)."""
 
@@ -176,6 +194,10 @@ class ConsoleApp(CarryingApp):
 
         `group` opens the card of one cause, which is named in place of an operation.
         """
+        from pollconsole.screens.card import CardScreen
+        from pollconsole.screens.detail import DetailScreen
+        from pollconsole.screens.group import GroupScreen
+
         if what == "detail":
             self.push_screen(DetailScreen(self.state, operation_id))
         elif what == "inspect":
@@ -190,11 +212,10 @@ class ConsoleApp(CarryingApp):
             self._ask_for_a_question(operation_id)
 
     def _ask_for_a_question(self, operation_id: str) -> None:
-        operation = self.state.board.operations.get(operation_id)
-        if operation is None or operation.status.is_end:
-            self.state.say(f"{operation_id}: it has ended, there is nothing to decide", "muted")
-        elif self.state.read_only:
-            self.state.say("this console was started to look; it opens no question", "held")
+        screen = self.screen
+        why = screen.why_no_question(operation_id) if isinstance(screen, ConsoleScreen) else None
+        if why is not None:
+            self.state.say(f"{operation_id}: {why}", "held" if self.state.read_only else "muted")
         else:
             self.run_worker(self._open_question(operation_id), exclusive=True, group="question")
 
@@ -208,46 +229,29 @@ class ConsoleApp(CarryingApp):
             said = str(error)
             self.state.say(said if said.startswith(operation_id) else f"{operation_id}: {said}", "attention")
             return
+        from pollconsole.screens.card import CardScreen
+        from pollconsole.screens.detail import DetailScreen
+
         if isinstance(self.screen, LiveScreen | DetailScreen):
             self.push_screen(CardScreen(self.state, operation_id))
 
     # --- keys ---------------------------------------------------------------------------------------------------------
 
     def action_queue(self, approvals: bool) -> None:
+        from pollconsole.screens.detail import DetailScreen
+        from pollconsole.screens.queue import QueueScreen
+
         if isinstance(self.screen, LiveScreen | DetailScreen | QueueScreen):
             if isinstance(self.screen, QueueScreen):
                 self.pop_screen()
             self.push_screen(QueueScreen(self.state, approvals=approvals))
 
-    def action_credentials(self) -> None:
-        self._beside(CredentialsScreen)
-
-    def action_providers(self) -> None:
-        self._beside(ProvidersScreen)
-
-    def _beside(self, kind: type[ReadScreen]) -> None:
-        """Over the table or a detail; never over a card, whose keys are its own."""
-        if isinstance(self.screen, LiveScreen | DetailScreen | QueueScreen | ReadScreen):
-            if isinstance(self.screen, ReadScreen):
-                self.pop_screen()
-            self.push_screen(kind(self.state))
-
-    def action_messages(self) -> None:
-        if not isinstance(self.screen, MessagesScreen):
-            self.push_screen(MessagesScreen(self.state))
-
-    def action_help(self) -> None:
-        if not isinstance(self.screen, HelpScreen):
-            self.push_screen(HelpScreen(self.state))
-
     def action_redraw(self) -> None:
-        self.refresh(layout=True)
-        for widget in self.screen.query("*"):
-            widget.refresh()
+        self.draw_all_anew()
 
     def action_ask_quit(self) -> None:
         self._quit_asked = time.monotonic()
-        self.state.say(f"Q quits: {self.goes_on()}", "attention")
+        self.state.say(f"{self.state.keymap.shown('quit_now')} quits: {self.goes_on()}", "attention")
         if isinstance(self.screen, ConsoleScreen) and self.screen.ready:
             self.screen.tick(self.state.now(), False)
 
@@ -256,9 +260,10 @@ class ConsoleApp(CarryingApp):
             self.keep()
             self.exit(0)
 
-    def action_command_palette(self) -> None:
-        if not isinstance(self.screen, CommandPalette):
-            self.push_screen(Palette(id="--command-palette"))
+    def why_not(self, action: str, screen: Screen[Any]) -> str | None:
+        if action == "confirm_quit" and time.monotonic() - self._quit_asked > QUIT_S:
+            return "ask to quit first"
+        return super().why_not(action, screen)
 
     def action_help_quit(self) -> None:
         self.action_ask_quit()
@@ -276,10 +281,6 @@ class ConsoleApp(CarryingApp):
         if board.latest.role is CoreRole.ATTACHED:
             return f"another process goes on with {count}"
         return "nothing of the core runs here"
-
-    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """The palette: looking and going. Nothing here takes a screenshot or reaches a decision."""
-        return commands(self, screen)
 
     # --- crashes ------------------------------------------------------------------------------------------------------
 

@@ -13,12 +13,15 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextlib
+import os
 import threading
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
-from pollconsole.mailbox import Beat, CoreRole, Delta, Mailbox
-from pollcore.facts import Moment, PollconsoleError, Status, StoreUnusable
+from pollconsole.core_log import CoreLog
+from pollconsole.mailbox import Beat, CoreRole, Delta, Mailbox, SessionLeft, Trouble
+from pollcore.facts import Escalation, Moment, Operation, PollconsoleError, Status, StoreUnusable
 
 if TYPE_CHECKING:
     from pollconsole import bridge
@@ -41,10 +44,16 @@ FIRST_ROWS: Final = 200
 """Rows handed over before all the others are read."""
 MAX_ENDED: Final = 1_000
 """Ended operations loaded at start."""
+OPEN_REST_S: Final = 0.02
+"""Between two looks whether the core is open."""
 PAINT_LIMIT_S: Final = 3.0
 """How long polling waits for the first rows to be painted (httpx is imported only then)."""
+ANCHOR_EVERY_S: Final = 30.0
+"""While another process polls: how often the audit's anchor is compared here, so that its state is no memory."""
 OTHER_SILENT_MS: Final = 35_000
 """A core of another process beats every 10 s; silent for longer it is gone, and this one takes over."""
+OTHER_LOOK_S: Final = 1.0
+"""Between two looks whether it still is there: one that ended, or was killed, on this machine has left its lock."""
 
 
 class CoreGone(PollconsoleError):
@@ -71,6 +80,8 @@ class AnyClock(Protocol):
     def now(self) -> Moment: ...
 
 
+Glancer = Callable[[], "tuple[tuple[Sequence[Operation], Sequence[Escalation]], AnyClock] | None"]
+"""Gives the first rows with the open questions and a clock, or None; raises nothing."""
 CoreJob = Callable[[Any], Awaitable[None]]
 CoreRunner = Callable[[CoreJob], object]
 """Opens a core, runs the job with it on a loop of its own, closes it, all in the calling thread:
@@ -81,9 +92,12 @@ class CoreThread:
     """One core, one daemon thread. `start` and `stop` are called once; the rest from the screen's thread at any
     time."""
 
-    def __init__(self, runner: CoreRunner, *, read_only: bool = False) -> None:
+    def __init__(self, runner: CoreRunner, *, read_only: bool = False, glance: Glancer | None = None) -> None:
+        """*glance*: gives the first rows before the core is imported and opened, and the clock until then."""
         self.read_only = read_only
         self.mailbox = Mailbox()
+        self.log = CoreLog()
+        """What this thread says of itself, for the log screen."""
         self.crash: BaseException | None = None
         """What ended the thread, if not `stop`: for the file of the crash, never for a screen."""
         self._runner = runner
@@ -94,14 +108,22 @@ class CoreThread:
         self._stop: asyncio.Event | None = None
         self._painted: asyncio.Event | None = None
         self._stopping = threading.Event()
-        self._ready = threading.Event()
+        self._glance = glance
+        self._seen = threading.Event()
+        """The first rows were painted, or nobody waits for them any more."""
+        self._opens = False
+        """The thread was started, and the core is not open yet."""
+        self._is_ready = False
+        """Keys, audit log and anchor were looked at."""
         self._controller: AnyController | None = None
         self._reloading: asyncio.Future[int] | None = None
 
     # --- for the screen -----------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Open the core; returns at once."""
+        """Take the first rows if they were looked for, then open the core; returns at once."""
+        self._first_rows()
+        self._opens = True
         self._thread.start()
 
     @property
@@ -119,6 +141,7 @@ class CoreThread:
 
     def first_rows_painted(self) -> None:
         """The screen shows rows: polling may begin."""
+        self._seen.set()
         self._call(lambda: self._painted.set() if self._painted is not None else None)
 
     def reload(self) -> None:
@@ -134,7 +157,8 @@ class CoreThread:
     def stop(self, limit_s: float = END_LIMIT_S) -> bool:
         """End: no new request, those in flight are recorded. False: not within *limit_s* (the store loses nothing)."""
         self._stopping.set()
-        self._call(lambda: self._stop.set() if self._stop is not None else None)
+        self._seen.set()
+        self._call(self._end)
         if self._thread.ident is not None:
             self._thread.join(limit_s)
         return not self._thread.is_alive()
@@ -148,6 +172,9 @@ class CoreThread:
         Raises:
             CoreGone: the core is not open. TooSlow: no answer in time. And whatever *what* raises.
         """
+        began = time.monotonic()
+        while self._core is None and self._opens and time.monotonic() - began < limit_s:
+            await asyncio.sleep(OPEN_REST_S)  # noqa: ASYNC110 - rows stand there already, the core opens on its thread
         loop, core = self._loop, self._core
         if loop is None or core is None or not self.alive:
             raise CoreGone("the polling core is not open; the status line says why")
@@ -168,6 +195,11 @@ class CoreThread:
 
     # --- the thread ---------------------------------------------------------------------------------------------------
 
+    def _end(self) -> None:
+        for event in (self._stop, self._painted):
+            if event is not None:
+                event.set()
+
     def _call(self, what: Callable[[], object]) -> None:
         loop = self._loop
         if loop is not None and not loop.is_closed():
@@ -176,6 +208,8 @@ class CoreThread:
 
     def _run(self) -> None:
         try:
+            if self.mailbox.loaded:
+                self._seen.wait(PAINT_LIMIT_S)  # importing the rest would hold up the painting of the first rows
             self._runner(self._main)
         except PollconsoleError as error:
             self._failed(error, str(error))
@@ -183,11 +217,29 @@ class CoreThread:
             self._failed(error, f"the core ended ({type(error).__name__}); nothing is lost: quit and start again")
         finally:
             self._core = None
+            self._opens = False
+
+    def _first_rows(self) -> None:
+        found = None if self._glance is None else self._glance()
+        if found is None:
+            return
+        (operations, questions), self._clock = found
+        self.mailbox.put(operations, questions=tuple(questions), loaded=True)
 
     def _failed(self, error: BaseException, text: str) -> None:
         self.crash = error
         self.mailbox.health(text)
         self.mailbox.put(role=CoreRole.FAILED, loaded=True)
+        self._note("role", f"the core ended: {text}", "danger")
+
+    def _note(self, what: str, text: str, role: str = "text") -> None:
+        """One line of the log, unless the last one about *what* said the same."""
+        now = self.now()
+        self.log.changed(what, None if now is None else now.wall, text, role)
+
+    def _role(self, role: CoreRole, text: str) -> None:
+        self.mailbox.put(role=role)
+        self._note("role", text)
 
     async def _main(self, core: bridge.Core) -> None:
         self._stop, self._painted = asyncio.Event(), asyncio.Event()
@@ -195,6 +247,9 @@ class CoreThread:
         if self._stopping.is_set():
             return
         self._core, self._clock = core, core.clock
+        if self._seen.is_set():
+            self._painted.set()
+        self._note("open", f"the store is open, process {os.getpid()}")
         seen = await self._load(core)
         polling = asyncio.create_task(self._poll(core))
         feeding = asyncio.create_task(self._feed(core, seen))
@@ -203,7 +258,7 @@ class CoreThread:
             done, _ = await asyncio.wait({polling, feeding, ended}, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 task.result()
-            self.mailbox.put(role=CoreRole.ENDING)
+            self._role(CoreRole.ENDING, "ending: no new request; answers under way are recorded")
             await polling
         finally:
             self._stop.set()
@@ -221,14 +276,18 @@ class CoreThread:
         live = tuple(status for status in Status if not status.is_end)
         ended = tuple(status for status in Status if status.is_end)
         pairs = await core.store.asked()
-        questions = tuple(question for _, question in pairs)
+        questions = (*(question for _, question in pairs), *await core.store.credential_questions())
         rows = list(await bridge.operations(core, statuses=live, limit=FIRST_ROWS))
         more = len(rows) == FIRST_ROWS
         rows += await bridge.operations(core, statuses=ended, limit=MAX_ENDED)
         known = {row.operation_id for row in rows}
         rows += [operation for operation, _ in pairs if operation.operation_id not in known]
-        self.mailbox.put(rows, questions=questions, beats=await self._beats(core), change=change, loaded=True)
-        if more:  # a screen full is there already
+        self._tell_audit(core)
+        beats, read_s = await self._beats(core), time.monotonic()
+        self.mailbox.put(rows, questions=questions, beats=beats, change=change, loaded=True, read_s=read_s)
+        self.mailbox.sessions(await self._sessions(core))
+        if more:  # a screen full is there already: nothing competes with its painting
+            await self._until_painted()
             self.mailbox.put(await bridge.operations(core, statuses=live, limit=MAX_ROWS))
         return change
 
@@ -240,49 +299,99 @@ class CoreThread:
                 if change > seen:
                     await self._changes(core, seen, change)
                     seen = change
-                self.mailbox.put(beats=await self._beats(core))
+                self.mailbox.put(beats=await self._beats(core), read_s=time.monotonic())
+                self.mailbox.sessions(await self._sessions(core))
+                await self._present(core)
                 self._tell_health(None)
+                self._tell_audit(core)
                 await asyncio.sleep(FEED_REST_S)
             except StoreUnusable as error:
                 self._tell_health(str(error))
                 await asyncio.sleep(FEED_RETRY_S)
 
+    async def _present(self, core: bridge.Core) -> None:
+        """G7: a console is open on the store, whoever polls it: the time of questions runs. The poller tells trouble."""
+        if not self.read_only:
+            with contextlib.suppress(StoreUnusable):
+                await core.actions.present()
+
     async def _changes(self, core: bridge.Core, seen: int, change: int) -> None:
         from pollconsole import bridge
 
         rows = await bridge.operations(core, changed_since=seen, limit=MAX_ROWS)
-        self.mailbox.put(rows, questions=tuple(await core.store.questions()), change=change)
+        questions = (*await core.store.questions(), *await core.store.credential_questions())
+        self.mailbox.put(rows, questions=questions, change=change)
 
     def _tell_health(self, reading: str | None) -> None:
         sending = self._controller.health if self._controller is not None else None
-        self.mailbox.health(sending or reading)
+        said = sending or reading
+        self.mailbox.health(said)
+        self._note("health", f"nothing is sent: {said}" if said else "the store is read", "danger" if said else "text")
+
+    def _tell_audit(self, core: bridge.Core) -> None:
+        from pollconsole import bridge
+
+        if not self._is_ready:
+            return
+        found = bridge.audit_trouble(core)
+        self.mailbox.audit(None if found is None else Trouble(*found))
+        if found is None:
+            self._note("audit", "the audit is anchored")
+        else:
+            self._note("audit", f"the audit is not anchored: {found[0]}", "danger" if found[1] else "attention")
+
+    @staticmethod
+    async def _sessions(core: bridge.Core) -> tuple[SessionLeft, ...]:
+        """Sessions that can still be used; their counts move with each request that goes out under them."""
+        return tuple(
+            SessionLeft(s.session_id, s.credential, s.owner, s.until, s.calls, s.calls_left)
+            for s in await core.actions.sessions()
+        )
 
     @staticmethod
     async def _beats(core: bridge.Core) -> tuple[Beat, ...]:
         workers = await core.store.workers()
-        return tuple(Beat(w.owner, w.pid, w.kind, w.beat_at, w.beat_boot, w.boot_id) for w in workers)
+        return tuple(Beat(w.owner, w.pid, w.kind, w.beat_at, w.beat_boot, w.boot_id, w.host) for w in workers)
 
     # --- polling ------------------------------------------------------------------------------------------------------
 
     async def _poll(self, core: bridge.Core) -> None:
         """Poll until `stop`, unless another process does or this console only reads."""
+        from pollconsole import bridge
+
         assert self._stop is not None
-        assert self._painted is not None
         if self.read_only:
-            self.mailbox.put(role=CoreRole.READ_ONLY)
+            self._role(CoreRole.READ_ONLY, "started to look: nothing is polled from here")
+        await self._until_painted()
+        if self._stop.is_set():
+            return
+        await core.ready()
+        self._is_ready = True
+        for notice in core.notices:
+            self._note("notice", notice, "held")
+        self._tell_audit(core)
+        if self.read_only:
             await self._stop.wait()
             return
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._painted.wait(), PAINT_LIMIT_S)
+        compared = time.monotonic()
         while not self._stop.is_set() and await self._another_runs(core):
-            self.mailbox.put(role=CoreRole.ATTACHED)
+            self._role(CoreRole.ATTACHED, "another process polls this store; this one shows it")
+            if time.monotonic() - compared > ANCHOR_EVERY_S:
+                compared = time.monotonic()
+                await bridge.compare_anchor(core)
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._stop.wait(), FEED_WAIT_S)
+                await asyncio.wait_for(self._stop.wait(), OTHER_LOOK_S)
         if self._stop.is_set():
             return
         self._controller = core.controller()
-        self.mailbox.put(role=CoreRole.OWN)
+        self._role(CoreRole.OWN, "this process polls")
         await self._controller.run(self._stop)
+
+    async def _until_painted(self) -> None:
+        """Keys, HTTP and the rest of the rows come after the first picture."""
+        assert self._painted is not None
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._painted.wait(), PAINT_LIMIT_S)
 
     async def _another_runs(self, core: bridge.Core) -> bool:
         """Whether a process without a screen polls this store (a heartbeat of kind `run`, not silent)."""
@@ -291,7 +400,10 @@ class CoreThread:
             beats = await self._beats(core)
         except StoreUnusable:
             return True
-        return any(beat.kind == "run" and beat_age_ms(beat, now) < OTHER_SILENT_MS for beat in beats)
+        return any(
+            beat.kind == "run" and beat_age_ms(beat, now) < OTHER_SILENT_MS and not core.is_gone(beat.owner, beat.host)
+            for beat in beats
+        )
 
 
 def beat_age_ms(beat: Beat, now: Moment) -> int:

@@ -5,7 +5,7 @@ Job: records -> plain dicts, times as ISO 8601 Z. Must not know: the store, outp
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -13,6 +13,7 @@ import msgspec
 from pollcore.facts import (
     HOUR,
     BootMs,
+    CallGrant,
     Decision,
     Escalate,
     Escalation,
@@ -54,6 +55,17 @@ def contract(read: Any) -> dict[str, Any]:
         "cancel": policy.cancel is not None,
         "resubmit": policy.can_resubmit,
         "final_states": list(read.final_states),
+    }
+
+
+def marks(read: Any, known: Any) -> dict[str, Any]:
+    """What people did with a contract; *known*: the store's record of its digest, None: there is none."""
+    return {
+        "tested_live": read.tested_live if read.tried else None,
+        "seen_at": None if known is None or known.seen_at is None else iso(known.seen_at),
+        "seen_by": None if known is None else known.seen_by,
+        "decided_at": None if known is None or known.decided_at is None else iso(known.decided_at),
+        "decided_by": None if known is None else known.decided_by,
     }
 
 
@@ -136,16 +148,83 @@ def opened(view: dict[str, Any]) -> dict[str, Any]:
     return view
 
 
-def approval(question: Escalation | None) -> dict[str, Any] | None:
-    """What waits for an operator's approval; None: nothing does."""
-    if question is None or question.reason not in (StopReason.CALL_APPROVAL, StopReason.SESSION_APPROVAL):
+_APPROVALS: Final = (StopReason.CALL_APPROVAL, StopReason.SESSION_APPROVAL)
+
+
+def approval(
+    question: Escalation | None,
+    digest: str | None = None,
+    granted: CallGrant | None = None,
+    sessions: Sequence[Any] = (),
+) -> dict[str, Any] | None:
+    """What waits for an operator's approval, and what is approved and can still be used; None: nothing of it.
+
+    Args:
+        digest: Of the exact request that waits, or of the session.
+        granted: An approved call that was not used yet.
+        sessions: Live ones of the operation's credential.
+    """
+    wanted = question if question is not None and question.reason in _APPROVALS else None
+    if wanted is None and granted is None and not sessions:
         return None
-    expires = None if question.expires_at is None else iso(question.expires_at)
-    return {"wanted": question.reason.value, "asked_at": iso(question.asked_at), "expires_at": expires}
+    return {
+        "wanted": None if wanted is None else wanted.reason.value,
+        "purpose": None if wanted is None else wanted.detail or "status",
+        "asked_at": None if wanted is None else iso(wanted.asked_at),
+        "seen_at": None if wanted is None else _at(wanted.seen_at),
+        "expires_at": None if wanted is None else _at(wanted.expires_at),
+        "left_ms": None if wanted is None else wanted.left_ms,
+        "request_digest": None if wanted is None else digest,
+        "granted": None if granted is None else _call(granted),
+        "sessions": [session(one) for one in sessions],
+    }
 
 
-def credential(info: Any) -> dict[str, Any]:
-    """What may be known of a stored credential; never a secret."""
+def _at(at: Instant | None) -> str | None:
+    return None if at is None else iso(at)
+
+
+def _call(granted: CallGrant) -> dict[str, Any]:
+    return {
+        "grant_id": granted.grant_id,
+        "purpose": granted.purpose,
+        "number": granted.number,
+        "request_digest": granted.digest,
+        "granted_at": iso(granted.granted_at),
+        "expires_at": iso(granted.expires_at),
+    }
+
+
+def session(live: Any) -> dict[str, Any]:
+    """A session of a credential that can still be used (G6)."""
+    return {
+        "session_id": live.session_id,
+        "credential": live.credential,
+        "run": live.owner,
+        "started_at": iso(live.started_at),
+        "until": iso(live.until),
+        "calls": live.calls,
+        "calls_used": live.calls_used,
+        "calls_left": live.calls_left,
+        "granted_by": live.granted_by,
+    }
+
+
+def credential_question(question: Escalation) -> dict[str, Any]:
+    """A question that belongs to a credential, as it was asked; `escalations --json` adds choices and card."""
+    return {
+        "id": question.escalation_id,
+        "reason": question.reason.value,
+        "credential": question.cause.partition(":")[2],
+        "detail": question.detail,
+        "asked_at": iso(question.asked_at),
+        "asked_by": question.asked_by,
+        "because": question.because,
+    }
+
+
+def credential(info: Any, sessions: Sequence[Any] = ()) -> dict[str, Any]:
+    """What may be known of a stored credential, with its live sessions; never a secret."""
     return {
         "name": info.name,
         "kind": info.kind,
@@ -154,6 +233,7 @@ def credential(info: Any) -> dict[str, Any]:
         "mode": info.mode.value,
         "created_at": iso(info.created_at),
         "last_used_at": None if info.last_used_at is None else iso(info.last_used_at),
+        "sessions": [session(one) for one in sessions if one.credential == info.name],
     }
 
 
@@ -161,10 +241,31 @@ def report(figures: Any) -> dict[str, Any]:
     """A5's figures; spans are named in ms, points in time are ISO."""
     view: dict[str, Any] = {}
     for name, value in msgspec.to_builtins(figures).items():
-        if name in ("extensions", "contradictions"):
+        if name in ("extensions", "contradictions", "by_time"):
             view[name] = [{**item, "at": iso(Instant(item["at"]))} for item in value]
-        elif name.endswith("time_to_decision") or name == "oldest_open_question":
+        elif name in ("by_provider", "by_reason"):
+            view[name] = [{**item, "times": _times(item["times"])} for item in value]
+        elif name.endswith("time_to_decision") or name in ("oldest_open_question", "bucket"):
             view[f"{name}_ms"] = value
         else:
             view[name] = value
     return view
+
+
+def _times(found: dict[str, Any]) -> dict[str, Any]:
+    return {name if name == "decisions" else f"{name}_ms": value for name, value in found.items()}
+
+
+def request_fact(fact: Any) -> dict[str, Any]:
+    """One request of `report OP --json`."""
+    return {
+        "n": fact.n,
+        "sent_at": iso(fact.sent_at),
+        "planned_at": None if fact.planned_at is None else iso(fact.planned_at),
+        "permitted": fact.permitted,
+        "wrong": list(fact.wrong),
+        "guided_until": None if fact.guided_until is None else iso(fact.guided_until),
+        "obeyed": fact.obeyed,
+        "answer": fact.answer,
+        "decided": fact.decided,
+    }

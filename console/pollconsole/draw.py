@@ -24,6 +24,7 @@ Line = tuple[Span, ...]
 ELLIPSIS: Final = "…"
 MAX_TEXT: Final = 2_000
 """Characters of one provider text on a screen; what is cut shows an ellipsis."""
+_PLAIN: Final = Style.null()
 MAX_WRAPPED: Final = 200
 """Physical lines of one logical line."""
 
@@ -160,9 +161,24 @@ def _without_end_space(spans: list[Span]) -> Line:
 
 
 def strip(line: Line, width: int, styles: Mapping[str, Style], base: Style) -> Strip:
-    """One physical line of exactly *width* cells on *base*."""
-    segments = [Segment(piece, base + styles.get(role, Style.null())) for piece, role in line if piece]
-    return Strip(segments).simplify().adjust_cell_length(width, base)
+    """One physical line of exactly *width* cells on *base*.
+
+    One strip is made, not one for each step: a strip costs more than all else that a line needs.
+    """
+    segments: list[Segment] = []
+    last, cells = None, 0
+    for piece, role in (*line, (" " * max(0, width - width_of(line)), "")):
+        if not piece:
+            continue
+        style = base + styles.get(role, _PLAIN)
+        cells += cell_len(piece)
+        if style is last:
+            segments[-1] = Segment(segments[-1].text + piece, style)
+        else:
+            segments.append(Segment(piece, style))
+            last = style
+    made = Strip(segments, cells)
+    return made if cells == width else made.adjust_cell_length(width, base)
 
 
 def join(lines: Sequence[Line]) -> str:

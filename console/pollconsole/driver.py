@@ -52,9 +52,13 @@ class _Output:
     def __init__(self, file: IO[str]) -> None:
         self._file = file
         self.gone = False
+        self.taken = 0
+        """Characters that the terminal's device has taken."""
 
     def write(self, text: str) -> None:
         self._try(lambda: self._file.write(text))
+        self._try(self._file.flush)
+        self.taken += len(text)
 
     def flush(self) -> None:
         self._try(self._file.flush)
@@ -119,6 +123,10 @@ class GuardDriver(StampingDriver, LinuxDriver):
             self._must_signal_resume = True
         self.resume_application_mode()
         self._app.refresh(layout=True)
+
+    @property
+    def taken(self) -> int:
+        return int(self._file.taken) if self._active else self.written
 
     def _input_waits(self) -> bool:
         try:

@@ -13,8 +13,8 @@ from typing import Final, NoReturn
 
 import msgspec
 
-LETTER_POOL: Final = "abdefhmuvwz"
-"""Letters that confirm: none of them does anything elsewhere in the console."""
+LETTER_POOL: Final = "abdefhmuvz"
+"""Letters that confirm: none of them does anything elsewhere in the console (`w` writes a card's note)."""
 MIN_COLUMNS: Final = 80
 MIN_ROWS: Final = 24
 NAVIGATION: Final = frozenset(

@@ -32,7 +32,6 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
 from textual import events
-from textual.app import App
 from textual.driver import Driver
 from textual.filter import LineFilter
 from textual.geometry import Size
@@ -40,6 +39,7 @@ from textual.screen import Screen
 from textual.timer import Timer
 
 from pollconsole.driver import GuardDriver
+from pollconsole.frugal_app import FrugalApp
 from pollconsole.guard import Guard
 from pollconsole.guard_card import GuardedCard, guard_lines
 from pollconsole.guard_facts import (
@@ -78,7 +78,7 @@ class _Opened:
     view: GuardView | None = None
 
 
-class GuardedApp(App[ReturnType], Generic[ReturnType]):
+class GuardedApp(FrugalApp[ReturnType], Generic[ReturnType]):
     """An app whose cards are guarded. See the module's text for how a screen uses it."""
 
     guard_times: GuardTimes = GuardTimes()

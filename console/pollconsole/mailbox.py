@@ -40,6 +40,25 @@ class Beat(msgspec.Struct, frozen=True):
     beat_at: Instant
     beat_boot: BootMs
     boot_id: str
+    host: str = ""
+
+
+class Trouble(msgspec.Struct, frozen=True):
+    """Why the audit is not anchored. *alarm*: its record is known to be damaged."""
+
+    why: str
+    alarm: bool
+
+
+class SessionLeft(msgspec.Struct, frozen=True):
+    """What is left of one session of a credential (G6). *owner*: the run of the core that may use it."""
+
+    session_id: str
+    credential: str
+    owner: str
+    until: Instant
+    calls: int
+    calls_left: int
 
 
 class Delta(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,7 +71,13 @@ class Delta(msgspec.Struct, frozen=True, kw_only=True):
     role: CoreRole = CoreRole.STARTING
     health: str | None = None
     """Why nothing is sent now (the store cannot commit), or why the core ended; None: all well."""
+    audit: Trouble | None = None
+    """None: anchored."""
+    sessions: tuple[SessionLeft, ...] = ()
+    """Those that can still be used."""
     change: int = 0
+    read_s: float = 0.0
+    """When the store was read last, by `time.monotonic`; 0: not yet."""
     loaded: bool = False
     """The first rows are in."""
     dropped: int = 0
@@ -77,19 +102,37 @@ class Mailbox:
         role: CoreRole | None = None,
         change: int | None = None,
         loaded: bool | None = None,
+        read_s: float | None = None,
     ) -> None:
         """Replace what is named; None leaves it as it was."""
-        named = {"questions": questions, "beats": beats, "role": role, "change": change, "loaded": loaded}
+        named = {
+            "questions": questions, "beats": beats, "role": role, "change": change, "loaded": loaded, "read_s": read_s
+        }  # fmt: skip
         with self._lock:
             for operation in operations:
                 self._keep(operation)
             changes = {key: value for key, value in named.items() if value is not None}
             self._rest = msgspec.structs.replace(self._rest, **changes)
 
+    @property
+    def loaded(self) -> bool:
+        """Whether the first rows are in; takes nothing."""
+        return self._rest.loaded
+
     def health(self, text: str | None) -> None:
         """Set or clear what is wrong."""
         with self._lock:
             self._rest = msgspec.structs.replace(self._rest, health=text)
+
+    def audit(self, trouble: Trouble | None) -> None:
+        """Set or clear what is wrong with the audit."""
+        with self._lock:
+            self._rest = msgspec.structs.replace(self._rest, audit=trouble)
+
+    def sessions(self, left: tuple[SessionLeft, ...]) -> None:
+        """Replace what is left of the sessions."""
+        with self._lock:
+            self._rest = msgspec.structs.replace(self._rest, sessions=left)
 
     def take(self) -> Delta:
         """All that changed since the last call, and forget it."""

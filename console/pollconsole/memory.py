@@ -1,24 +1,29 @@
-"""Where the operator was: view, order, filter, cursor and pins, kept from one start to the next.
+"""Where the operator was: view, order, filter, cursor, marks and pins, kept from one start to the next.
 
 Job: state <-> the part `table` of HOME/ui.json, every field checked by itself. Must not know: widgets, the core.
-Nothing of a question, a card or a half-typed filter is kept.
+Nothing of a question, a card, a note or a half-typed filter is kept, nor that the display stood still: what is new must
+be seen.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from pollconsole import ui_file
 from pollconsole.board import Sort, View
+from pollconsole.mailbox import CoreRole
 from pollconsole.safe import safe
 from pollconsole.state import State
 
 PART: Final = "table"
 MAX_NEEDLE: Final = 60
-MAX_ID: Final = 200
+MAX_ID: Final = 128
+"""Characters of an operation's id; so that all of them stay under the size that is read back."""
 MAX_PINS: Final = 50
+MAX_MARKS: Final = 300
 
 E = TypeVar("E", bound=Enum)
 
@@ -29,15 +34,15 @@ def restore(state: State, home: Path | None) -> None:
     if not isinstance(kept, dict):
         return
     state.view = _member(View, kept.get("view"), state.view)
-    if state.view is View.MARKED:  # marks are not kept
-        state.view = View.ALL
     state.sort = _member(Sort, kept.get("sort"), state.sort)
     state.reverse = kept.get("reverse") is True
     state.needle = safe(_text(kept.get("filter"), MAX_NEEDLE), MAX_NEEDLE)
     state.cursor_at_start = _text(kept.get("cursor"), MAX_ID) or None
-    pins = kept.get("pins")
-    if isinstance(pins, list):
-        state.board.pinned = dict.fromkeys(each for each in pins[:MAX_PINS] if _text(each, MAX_ID))
+    state.last_needle = safe(_text(kept.get("sought"), MAX_NEEDLE), MAX_NEEDLE)
+    state.board.pinned = dict.fromkeys(_ids(kept.get("pins"), MAX_PINS))
+    state.board.marked = set(_ids(kept.get("marks"), MAX_MARKS))
+    if state.view is View.MARKED and not state.board.marked:
+        state.view = View.ALL
 
 
 def keep(state: State, home: Path | None, cursor: str | None) -> bool:
@@ -53,8 +58,21 @@ def snapshot(state: State, cursor: str | None) -> dict[str, Any]:
         "reverse": state.reverse,
         "filter": state.needle,
         "cursor": cursor,
-        "pins": list(state.board.pinned)[:MAX_PINS],
+        "sought": state.last_needle,
+        "pins": _kept(state, state.board.pinned, MAX_PINS),
+        "marks": _kept(state, sorted(state.board.marked), MAX_MARKS),
     }
+
+
+def _kept(state: State, ids: Iterable[str], limit: int) -> list[str]:
+    """The first *limit* of those that this home still shows; until all rows were read, of all."""
+    if state.board.latest.role not in (CoreRole.STARTING, CoreRole.FAILED):
+        ids = [each for each in ids if each in state.board.operations]
+    return [each for each in ids if len(each) <= MAX_ID][:limit]
+
+
+def _ids(value: Any, limit: int) -> list[str]:
+    return [each for each in value[:limit] if _text(each, MAX_ID)] if isinstance(value, list) else []
 
 
 def _member(kind: type[E], value: Any, otherwise: E) -> E:

@@ -1,57 +1,31 @@
 """The palette of commands: every action by name, and nothing that decides.
 
-Job: names -> actions of the screen on top. Must not know: what the actions do. A card has no commands but leaving it.
+Job: the bindings in force -> commands with their key; one that cannot be used now stays, with the reason. Must not
+know: what the actions do. A card has no palette: its keys are its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from textual.app import SystemCommand
+from textual.binding import Binding
 from textual.command import CommandPalette
 from textual.geometry import Size
 from textual.screen import Screen
 
-from pollconsole.board import View
-from pollconsole.screens.detail import DetailScreen
-from pollconsole.screens.live import LiveScreen
+from pollconsole import help_keys
+from pollconsole.key_names import shown
+from pollconsole.screens.base import ConsoleScreen
+from pollconsole.state import State
 
-EVERYWHERE: Final = (
-    ("Decisions", "Open the queue of decisions that wait", "queue(False)"),
-    ("Approvals", "Open the queue of approvals that wait", "queue(True)"),
-    ("Credentials", "Names, modes, origins, last use; never a value", "credentials"),
-    ("Providers", "Contracts: where from, digest, what hides what", "providers"),
-    ("Messages", "What was said", "messages"),
-    ("Help", "Every key", "help"),
-    ("Themes", "See every theme, keep one", "themes"),
-    ("Draw anew", "The whole screen", "redraw"),
-    ("Quit", "Say what goes on; Q quits then", "ask_quit"),
-)
-"""Title, what it does, action of the app."""
-TABLE: Final = (
-    *((f"View: {view.value}", "Show these rows", f"view({n})") for n, view in enumerate(View, 1)),
-    ("Detail", "Budgets, both facts and story of the row under the cursor", "detail"),
-    ("Filter", "Narrow the rows", "filter"),
-    ("Sort", "Then a letter", "sort"),
-    ("Reverse the order", "Last first", "reverse"),
-    ("Hold the display", "Stand still, or go on; the core goes on", "pause"),
-    ("Mark", "The row under the cursor, or not any more", "mark"),
-    ("Unmark all", "No row is marked then", "unmark"),
-    ("Pin", "The row under the cursor on top, or not any more", "pin"),
-    ("Next match", "Of the last filter", "match(1)"),
-    ("Previous match", "Of the last filter", "match(-1)"),
-    ("Copy id", "Send it to the terminal's clipboard", "copy_id"),
-    ("Copy detail", "Send it to the terminal's clipboard", "copy_detail"),
-    ("Export", "The rows of this view as JSON lines into HOME/exports", "export"),
-)
-"""The same, actions of the table."""
-DETAIL: Final = (
-    ("Search the story", "Then n and N", "search"),
-    ("Copy id", "Send it to the terminal's clipboard", "copy_id"),
-    ("Copy detail", "Send it and the story to the terminal's clipboard", "copy_detail"),
-    ("Back", "To the screen below", "leave"),
-)
+NOT_NOW: Final = " (not now)"
+"""After the name of a command that cannot be used; what it would do gives way to the reason."""
+UNKEYED: Final = (("Clipboard", "clipboard", "copies go to the terminal or to a file: switch"),)
+"""Actions of the app that have no key: title, action, what it does."""
+_HIDDEN: Final = frozenset({*help_keys.MOVES, "command_palette"})
+"""Moving is done by keys; the palette is open already."""
 
 
 class Palette(CommandPalette):
@@ -62,16 +36,44 @@ class Palette(CommandPalette):
 
 
 def commands(app: Any, screen: Screen[Any]) -> Iterable[SystemCommand]:
-    """What can be done on *screen*."""
-    own = TABLE if isinstance(screen, LiveScreen) else DETAIL if isinstance(screen, DetailScreen) else ()
-    for title, does, action in own:
-        yield _command(app, title, does, action, screen)
-    for title, does, action in EVERYWHERE:
-        yield _command(app, title, does, action, app)
+    """What can be done on *screen*: its own actions, then those that hold everywhere."""
+    if not isinstance(screen, ConsoleScreen):
+        return
+    state: State = screen.state
+    for owner, why_not in ((screen, screen.why_not), (app, lambda action: app.why_not(action, screen))):
+        for binding, keys in actions_of(type(owner), state):
+            title = (binding.id or binding.description).replace("_", " ").capitalize()
+            yield _command(app, title, f"{keys}  {_does(binding)}", binding.action, owner, why_not(binding.action))
+    for title, action, does in UNKEYED:
+        yield _command(app, title, does, action, app, None)
 
 
-def _command(app: Any, title: str, does: str, action: str, on: Any) -> SystemCommand:
+def actions_of(kind: type[Any], state: State) -> Iterator[tuple[Binding, str]]:
+    """Each action of a class of ours once, with its keys in force as a person reads them."""
+    by_action: dict[str, list[Binding]] = {}
+    for binding in help_keys.bindings(kind):
+        if binding.action.partition("(")[0] not in _HIDDEN:
+            by_action.setdefault(binding.action, []).append(binding)
+    for group in by_action.values():
+        named = next((each for each in group if each.id), group[0])
+        if named.id and named.id in state.keymap.chosen:
+            keys = state.keymap.all_shown(named.id)
+        else:
+            keys = " or ".join(dict.fromkeys(shown(each.key) for each in group))
+        yield named, keys
+
+
+def _does(binding: Binding) -> str:
+    return binding.tooltip or binding.description
+
+
+def _command(app: Any, title: str, does: str, action: str, on: Any, why_not: str | None) -> SystemCommand:
     async def run() -> None:
         await app.run_action(action, on)
 
+    async def say() -> None:
+        app.state.say(f"{title}: {why_not}", "muted")
+
+    if why_not is not None:
+        return SystemCommand(f"{title}{NOT_NOW}", why_not, say)
     return SystemCommand(title, does, run)

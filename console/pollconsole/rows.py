@@ -9,7 +9,7 @@ Source: spec V1 (state, next request, time left, requests, failures and rate-lim
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 from rich.cells import cell_len
@@ -84,6 +84,8 @@ LEAD: Final = 2
 """The cursor's mark and a space."""
 WANTED: Final[Mapping[str, int]] = {"operation": 15, "provider": 24, "requests": 8, "failures": 4, "limited": 4}
 """Cells that ids (`op-` and 12 digits), names and figures want where no row says otherwise."""
+SIZED: Final[Mapping[str, int]] = {"operation": 9, "provider": 8, "requests": 4, "failures": 4, "limited": 4}
+"""Columns that are as wide as their texts, and the fewest cells that they want."""
 MAX_OPERATION: Final = 24
 _GROWTH: Final = (
     *(("requests", 15), ("failures", 9), ("limited", 9)),  # a figure that is cut says another thing
@@ -114,20 +116,21 @@ def columns_for(width: int, wanted: Mapping[str, int] = WANTED) -> tuple[Column,
     )
 
 
-def wanted_by(operations: Iterable[Operation]) -> dict[str, int]:
-    """Cells that the texts of these rows take, by column; the same for the same rows, whatever the clock says."""
-    wanted = {"operation": 9, "provider": 8, "requests": 4, "failures": 4, "limited": 4}
-    for operation in operations:
-        for key, cells in (
-            ("operation", cell_len(safe(operation.operation_id, MAX_CELL))),
-            ("provider", cell_len(safe(operation.submitted.provider, MAX_CELL))),
-            ("requests", _figure_cells(operation.max_status_requests, operation.status_requests_used)),
-            ("failures", _figure_cells(operation.max_transport_failures, operation.transport_failures_used)),
-            ("limited", _figure_cells(operation.max_rate_limited, operation.rate_limited_used)),
-        ):
-            if cells > wanted[key]:
-                wanted[key] = cells
-    return wanted
+def cells_of(operation: Operation) -> tuple[int, ...]:
+    """Cells that the texts of one row take, in the order of `SIZED`; whatever the clock says."""
+    return (
+        cell_len(safe(operation.operation_id, MAX_CELL)),
+        cell_len(safe(operation.submitted.provider, MAX_CELL)),
+        _figure_cells(operation.max_status_requests, operation.status_requests_used),
+        _figure_cells(operation.max_transport_failures, operation.transport_failures_used),
+        _figure_cells(operation.max_rate_limited, operation.rate_limited_used),
+    )
+
+
+def wanted_by(sizes: Iterable[tuple[int, ...]]) -> dict[str, int]:
+    """Cells that rows of these sizes (`cells_of`) take, by column; the same for the same rows."""
+    widest = (max(column) for column in zip(SIZED.values(), *set(sizes), strict=True))
+    return dict(zip(SIZED, widest, strict=True))
 
 
 def _figure_cells(allowed: int, used: int) -> int:
@@ -226,17 +229,38 @@ def is_low(used: int, allowed: int) -> bool:
     return allowed > 0 and allowed - used < allowed * LOW_PART
 
 
-def runs_low(operation: Operation, now: Moment) -> bool:
-    """Whether a live wait has under a tenth of its time or requests left, or one failure."""
+class LowFrom(NamedTuple):
+    """When a live wait begins to count as low: *now* already, else after either clock's instant."""
+
+    now: bool
+    wall: float
+    boot: float
+    boot_id: str
+
+    def at(self, now: Moment) -> bool:
+        """Whether it does."""
+        return self.now or now.wall > self.wall or (now.boot > self.boot and now.boot_id == self.boot_id)
+
+
+def low_from(operation: Operation) -> LowFrom | None:
+    """A live wait with under a tenth of its time or requests left, or one failure, is low; None: it has ended."""
     if operation.status.is_end:
-        return False
-    whole = max(1, operation.deadline_at - operation.started_at)
-    return (
-        time_left(operation, now) < whole * LOW_PART
-        or is_low(operation.status_requests_used, operation.max_status_requests)
+        return None
+    part = max(1, operation.deadline_at - operation.started_at) * LOW_PART
+    useful = operation.useful_until
+    ends = operation.deadline_at if useful is None else min(operation.deadline_at, useful)
+    spent = (
+        is_low(operation.status_requests_used, operation.max_status_requests)
         or is_low(operation.transport_failures_used, operation.max_transport_failures)
         or is_low(operation.rate_limited_used, operation.max_rate_limited)
     )
+    return LowFrom(spent, ends - part, operation.deadline_boot - part, operation.boot_id)
+
+
+def runs_low(operation: Operation, now: Moment) -> bool:
+    """Whether it is low at *now*; see `low_from`."""
+    low = low_from(operation)
+    return low is not None and low.at(now)
 
 
 def note_span(operation: Operation, now: Moment, asked: bool) -> Span:

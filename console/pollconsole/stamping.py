@@ -23,6 +23,8 @@ from pollconsole.safe import safe
 from pollconsole.terminal_input import FenceReply, Parsed, Reader, Stray
 from pollconsole.terminal_output import FrameWatch, wall
 
+LATE_S: Final = 0.02
+"""A frame's way through the writer's thread takes less."""
 _STAMP: Final = "_pollconsole_stamp"
 
 
@@ -79,6 +81,12 @@ class StampingDriver(_Base):
         self.watch = FrameWatch()
         self.starts = 0
         """How often the terminal was taken over: a change means that the program was stopped in between."""
+        self._progress: tuple[int, int] | None = None
+        self.progressed = False
+        """The terminal answered `ask_progress`; whoever asked takes note and resets it."""
+        self.written = 0
+        """Characters handed to the terminal's file since the start."""
+        self._behind_since = 0.0
         self._sink: GuardSink | None = app if hasattr(app, "guard_driver_ready") else None
         self._reader = Reader()
         self._reading: tuple[int, float, bool] | None = None
@@ -138,6 +146,9 @@ class StampingDriver(_Base):
             if isinstance(message, events.MouseMove):
                 return
             message = Pointer()
+        if isinstance(message, FenceReply) and (message.row, message.column) == self._progress:
+            self._progress, self.progressed = None, True
+            return
         stamped = (events.Key, events.Paste, events.MouseEvent, events.AppFocus, events.AppBlur)
         if isinstance(message, (*stamped, Pointer, Stray, FenceReply)):
             self._stamp(message, *reading[1:])
@@ -152,11 +163,27 @@ class StampingDriver(_Base):
         self.starts += 1
         super().start_application_mode()  # type: ignore[safe-super]
 
+    @property
+    def taken(self) -> int:
+        """Of `written`, what the terminal's device has taken."""
+        return self.written
+
+    @property
+    def unread(self) -> bool:
+        """Whether the terminal has not taken for `LATE_S` what was written."""
+        return self.taken < self.written and self.clock() - self._behind_since > LATE_S
+
+    def _count(self, characters: int) -> None:
+        if self.taken >= self.written:
+            self._behind_since = self.clock()
+        self.written += characters
+
     # -- output ----------------------------------------------------------------------------------------------------
 
     def write(self, data: str) -> None:
         """Write, after the wall."""
         data = wall(data)
+        self._count(len(data))
         super().write(data)  # type: ignore[safe-super]
         self.watch.wrote(data)
 
@@ -176,6 +203,12 @@ class StampingDriver(_Base):
         self._write_query(f"\x1b7\x1b[{row};{column}H\x1b[6n\x1b8")
         return row, column
 
+    def ask_progress(self, columns: int, rows: int) -> tuple[int, int]:
+        """As `write_fence`, for whoever draws: the answer sets `progressed` and goes no further. No card is open."""
+        self._progress = self.write_fence(columns, rows)
+        return self._progress
+
     def _write_query(self, query: str) -> None:
+        self._count(len(query))
         super().write(query)  # type: ignore[safe-super]
         super().flush()

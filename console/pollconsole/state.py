@@ -15,6 +15,7 @@ import msgspec
 from pollconsole import bridge
 from pollconsole.board import Board, Sort, View
 from pollconsole.core_thread import CoreThread
+from pollconsole.keys_file import KeyMap
 from pollconsole.safe import safe
 from pollconsole.themes import Palette
 from pollcore.facts import BootMs, Instant, Moment, Operator
@@ -63,7 +64,11 @@ class State:
         self.sort = Sort.ATTENTION
         self.reverse = False
         self.paused = False
+        self.exact = False
+        """Times and sizes are written out in full, UTC and local; `i` turns it."""
         self.operator: Operator | None = None
+        self.keymap = KeyMap()
+        """The keys in force, by the names of actions."""
 
     def now(self) -> Moment:
         """The core's clock; before it is open, the beginning of time (nothing is drawn then)."""

@@ -18,8 +18,10 @@ from textual.filter import LineFilter
 
 from pollconsole.safe import is_drawn
 
-MAX_CLIPBOARD: Final = 75_000
-"""Base64 characters of one clipboard write (OSC 52)."""
+MAX_CLIPBOARD: Final = 74_994
+"""Base64 characters of one clipboard write (OSC 52): what many terminals still take."""
+SCREEN_CHUNK: Final = 512
+"""Base64 characters in one string that GNU screen passes on; it cuts longer ones."""
 MAX_TITLE: Final = 200
 REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}"
 ESCAPE_SHOWN: Final = "\N{SYMBOL FOR ESCAPE}"
@@ -33,8 +35,12 @@ _OURS = (
     r"|\[(?:>[0-9]*|<)u"  # kitty keyboard on, off
 )
 _FORBIDDEN = re.compile(rf"\x1b(?!{_OURS})|[\x00-\x09\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f]")
+_BASE64 = "[A-Za-z0-9+/=]"
 _WHOLE_WRITES = re.compile(
-    rf"\x07|\x1b\]52;c;[A-Za-z0-9+/=]{{0,{MAX_CLIPBOARD}}}\x07"
+    rf"\x07|\x1b\]52;c;{_BASE64}{{0,{MAX_CLIPBOARD}}}\x07"
+    rf"|\x1bPtmux;\x1b\x1b\]52;c;{_BASE64}{{0,{MAX_CLIPBOARD}}}\x07\x1b\\"  # the same, through tmux
+    rf"|\x1bP\x1b\]52;c;{_BASE64}{{0,{SCREEN_CHUNK}}}"  # the same, through GNU screen
+    rf"(?:\x1b\\\x1bP{_BASE64}{{1,{SCREEN_CHUNK}}}){{0,{MAX_CLIPBOARD // SCREEN_CHUNK}}}\x07\x1b\\"
     rf"|\x1b\]2;[^\x00-\x1f\x7f-\x9f]{{0,{MAX_TITLE}}}(?:\x07|\x1b\\)"
     r"|\x1b\]22;[a-z-]{1,32}\x07"  # pointer shape
 )

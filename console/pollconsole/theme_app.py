@@ -15,10 +15,8 @@ from textual.filter import LineFilter, Monochrome, NoColor
 from pollconsole import theme_choice, theme_files
 from pollconsole.guarded import GuardedApp
 from pollconsole.screens.base import ConsoleScreen
-from pollconsole.screens.deciding import DecidingScreen
 from pollconsole.state import State
 from pollconsole.theme_choice import Colours
-from pollconsole.theme_screen import ThemeScreen
 from pollconsole.themes import DEFAULT, Loaded
 
 
@@ -60,6 +58,13 @@ class ThemedApp(GuardedApp[int]):
         for complaint in self.theme_complaints:
             self.state.say(complaint, "attention")
 
+    @property
+    def theme_from(self) -> str:
+        """Where the theme in force comes from."""
+        if theme_choice.remembered(self.home) == self.worn.name and self.colours is not Colours.NONE:
+            return f"chosen, {theme_choice.FILE}"
+        return "the environment" if self.worn.name == theme_choice.fallback(self.colours) else "tried on"
+
     def get_line_filters(self) -> Sequence[LineFilter]:
         """Textual answers NO_COLOR with greys; here no colour at all is written then."""
         filters = [each for each in super().get_line_filters() if not isinstance(each, Monochrome)]
@@ -67,6 +72,9 @@ class ThemedApp(GuardedApp[int]):
 
     def action_themes(self) -> None:
         """Files of the user's own are read anew, so that whoever writes one sees it at once."""
+        from pollconsole.screens.deciding import DecidingScreen
+        from pollconsole.theme_screen import ThemeScreen
+
         if isinstance(self.screen, DecidingScreen | ThemeScreen) or not isinstance(self.screen, ConsoleScreen):
             return
         self._load_themes()

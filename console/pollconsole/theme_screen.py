@@ -14,7 +14,7 @@ from textual.binding import Binding, BindingType
 
 from pollconsole import rows, words
 from pollconsole.draw import Line, fit
-from pollconsole.screens.base import ConsoleScreen
+from pollconsole.screens.base import ConsoleScreen, bound
 from pollconsole.state import State
 from pollconsole.themes import Loaded
 from pollconsole.widgets import OneLine, Table
@@ -48,13 +48,14 @@ class ThemeScreen(ConsoleScreen):
     CSS = "#space { height: 1fr; }"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "take the old one back"),
-        Binding("enter", "keep", "keep it"),
-        Binding("down,j,T", "move(1)", "down"),
-        Binding("up,k", "move(-1)", "up"),
-        Binding("pagedown,ctrl+d", "move(8)", "page down"),
-        Binding("pageup,ctrl+u", "move(-8)", "page up"),
-        Binding("home,g", "move(-1000)", "first"),
-        Binding("end,G", "move(1000)", "last"),
+        bound("keep_theme", "keep"),
+        bound("themes", "move(1)"),
+        bound("down", "move(1)"),
+        bound("up", "move(-1)"),
+        bound("page_down", "move(8)"),
+        bound("page_up", "move(-8)"),
+        bound("first", "move(-1000)"),
+        bound("last", "move(1000)"),
     ]
 
     def __init__(
@@ -109,7 +110,11 @@ class ThemeScreen(ConsoleScreen):
         self.show_head(((" themes", "title"),), now)
         self.query_one("#columns", OneLine).show(((f"  {fit('THEME', NAME)} WHAT IT IS", "faint"),))
         self.query_one("#said", OneLine).show(((f" {self._notice}", "attention"),) if self._notice else ())
-        self.keys(("up down", "wear it"), ("Enter", "keep it"), ("Esc", f"back to {self._before.name}"))
+        self.keys(
+            (f"{self.key_of('up')} {self.key_of('down')}", "wear it"),
+            (self.key_of("keep_theme"), "keep it"),
+            ("Esc", f"back to {self._before.name}"),
+        )
 
     def action_move(self, by: int) -> None:
         self.table.move(by)

@@ -6,13 +6,12 @@ none: what the screen remembers is never worth a failure.
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
+
+from pollconsole import home_files
 
 FILE: Final = "ui.json"
 """In the home."""
@@ -37,14 +36,8 @@ def write(home: Path | None, parts: Mapping[str, Any]) -> bool:
     """Put *parts* in the place of those of their names, in one step, mode 0600; False where that cannot be written."""
     if home is None:
         return False
-    temporary = ""
     try:
-        with tempfile.NamedTemporaryFile("w", dir=home, prefix=f".{FILE}.", encoding="utf-8", delete=False) as file:
-            temporary = file.name  # made with mode 0600
-            json.dump({**read(home), **parts}, file, indent=1)
-        os.replace(temporary, home / FILE)  # noqa: PTH105
+        home_files.replace(home / FILE, json.dumps({**read(home), **parts}, indent=1))
     except OSError:
-        with contextlib.suppress(OSError):
-            Path(temporary).unlink()
         return False
     return True

@@ -74,6 +74,7 @@ class LinesView(ScrollView, can_focus=False):
         self._logical: tuple[Line, ...] = ()
         self._physical: list[Line] = []
         self._wrapped_at = 0
+        self._base = Style.null()
 
     def show(self, lines: Sequence[Line]) -> None:
         """Draw these lines from now on."""
@@ -98,8 +99,8 @@ class LinesView(ScrollView, can_focus=False):
             self.refresh()
             return 0, 0
         here = self.found
-        if here is None:  # the newest first: what happened last is what is looked for
-            at = hits[-1]
+        if here is None:  # of a story the newest first: what happened last is what is looked for
+            at = hits[-1] if self.follow else hits[0]
         else:
             later = [n for n in hits if n > here] if by > 0 else [n for n in reversed(hits) if n < here]
             at = later[0] if later else hits[0] if by > 0 else hits[-1]
@@ -137,13 +138,17 @@ class LinesView(ScrollView, can_focus=False):
             self._wrapped_at = width
             self._wrap()
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        self._base = self.rich_style  # as in the table
+        return super().render_lines(crop)
+
     def render_line(self, y: int) -> Strip:
         width = self.scrollable_content_region.width
         index = y + self.scroll_offset.y
         line: Line = self._physical[index] if 0 <= index < len(self._physical) else ()
         palette = self.state.palette
         ground = palette.grounds["cursor"] if index == self.found else Style.null()
-        return draw.strip(line, width, palette.roles, self.rich_style + ground)
+        return draw.strip(line, width, palette.roles, self._base + ground)
 
 
 class Table(ScrollView, can_focus=False):
@@ -162,6 +167,7 @@ class Table(ScrollView, can_focus=False):
         self.placed = False
         """The operator put the cursor somewhere; before that, and on the first row, it stays at the top."""
         self._index: dict[str, int] = {}
+        self._base = Style.null()
         self._painted: dict[int, tuple[str | None, Line]] = {}
         """By visible line: the id and the line that were drawn last."""
 
@@ -244,17 +250,21 @@ class Table(ScrollView, can_focus=False):
                     self.refresh(Region(at, y, max(cells, cell_len(old[0])), 1))
                 at += cells
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        self._base = self.rich_style  # found once for all lines: it asks every widget above this one
+        return super().render_lines(crop)
+
     def render_line(self, y: int) -> Strip:
         width = self.columns
         index = y + self.scroll_offset.y
         if index >= len(self.ids):
             self._painted[y] = (None, ())
-            return Strip.blank(width, self.rich_style)
+            return Strip.blank(width, self._base)
         each = self.ids[index]
         line = self.line_of(each)
         self._painted[y] = (each, line)
         palette = self.state.palette
-        base = self.rich_style + (palette.grounds["cursor"] if each == self.cursor_id else Style.null())
+        base = self._base + (palette.grounds["cursor"] if each == self.cursor_id else Style.null())
         return draw.strip(line, width, palette.roles, base)
 
     def on_resize(self) -> None:

@@ -24,6 +24,7 @@ schema = 1
 name = "bench"
 title = "bench job server"
 sources = ["tests/bench/job_server.py"]
+tested_live = "this job server"
 requires_base_url = true
 [credential]
 kind = "none"

@@ -6,9 +6,29 @@ imported before one of these functions is called, so that help and completion st
 
 from typing import TYPE_CHECKING
 
-from pollconsole.bridge.contracts import check_contract, explain, provider, providers
+from pollconsole.bridge.approval_views import AskedFor, asked_for
+from pollconsole.bridge.archive import archived_before
+from pollconsole.bridge.authoring import impact, try_provider
+from pollconsole.bridge.chain_state import ChainState, audit_trouble, chain_state, compare_anchor
+from pollconsole.bridge.contract_views import (
+    ContractText,
+    ContractView,
+    contract_seen,
+    contract_text,
+    contract_views,
+)
+from pollconsole.bridge.contracts import (
+    check_contract,
+    contract_schema,
+    contracts_known,
+    explain,
+    provider,
+    providers,
+)
+from pollconsole.bridge.credential_views import CredentialView, LiveSession, credential_views, end_sessions
 from pollconsole.bridge.door import (
     config,
+    first_rows,
     harden,
     home_is_named,
     home_path,
@@ -23,8 +43,10 @@ from pollconsole.bridge.keys import (
     check_credential,
     credential_mode,
     credentials,
+    known_credential,
     memory_keyring,
     remove_credential,
+    seller_names,
     set_credential,
 )
 from pollconsole.bridge.pauses import Paused, known_provider, paused_until, pauses, stopped_by
@@ -33,13 +55,15 @@ from pollconsole.bridge.records import (
     operations,
     operator_name,
     questions,
-    report,
+    reject_question,
     row,
     submit_spec,
     whole,
     whole_with_card,
 )
-from pollconsole.bridge.story import story
+from pollconsole.bridge.settings import Setting, Settings, home_source, settings
+from pollconsole.bridge.story import event_view, latest, story, story_lines
+from pollconsole.bridge.verification import Verification, verification
 
 if TYPE_CHECKING:
     from pollcore.assembly import Core
@@ -48,7 +72,32 @@ if TYPE_CHECKING:
     from pollcore.ports import Filter
 
 __all__ = [
+    "archived_before",
+    "asked_for",
     "memory_keyring",
+    "AskedFor",
+    "ChainState",
+    "ContractText",
+    "ContractView",
+    "CredentialView",
+    "LiveSession",
+    "Setting",
+    "Settings",
+    "Verification",
+    "audit_trouble",
+    "chain_state",
+    "compare_anchor",
+    "contract_schema",
+    "contract_seen",
+    "contract_text",
+    "contract_views",
+    "credential_views",
+    "end_sessions",
+    "home_source",
+    "impact",
+    "latest",
+    "settings",
+    "verification",
     "Contract",
     "Controller",
     "Core",
@@ -57,17 +106,21 @@ __all__ = [
     "check_contract",
     "check_credential",
     "config",
+    "contracts_known",
     "credential_mode",
     "credentials",
     "doctor_facts",
+    "event_view",
     "explain",
     "facts_without_a_store",
     "find",
+    "first_rows",
     "harden",
     "home_faults",
     "home_is_named",
     "home_path",
     "kept_with",
+    "known_credential",
     "known_provider",
     "lost_key",
     "missing_home",
@@ -79,14 +132,17 @@ __all__ = [
     "provider",
     "providers",
     "questions",
+    "reject_question",
     "remove_credential",
-    "report",
     "row",
+    "seller_names",
     "set_credential",
     "stopped_by",
     "store_path",
     "story",
+    "story_lines",
     "submit_spec",
+    "try_provider",
     "whole",
     "whole_with_card",
     "with_core",

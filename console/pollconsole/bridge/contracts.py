@@ -6,52 +6,96 @@ Job: contracts -> documents. Must not know: output; it sends nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from pollconsole import documents, words
-from pollcore.facts import Answer, Refused
+from pollcore.facts import Answer, Decision, Escalate, Fault, Memory, Moment, Observation, Refused
 
 if TYPE_CHECKING:
     from pollcore.assembly import Core
     from pollcore.contract import Contract
     from pollcore.facts import Operation
+    from pollcore.ports import ContractKnown
+    from pollcore.reading import Explanation
 
 
-def providers(core: Core) -> list[dict[str, Any]]:
+EXAMPLE_CHILD: Final = "example-child"
+Known = Mapping[str, "ContractKnown"]
+"""By digest: what operators said and saw of contracts."""
+
+
+async def contracts_known(core: Core) -> Known:
+    """What operators said and saw of every contract that can be used, from the store."""
+    digests = []
+    for name in core.contracts.names():
+        try:
+            digests.append(core.contracts.find(name).digest)
+        except Refused:
+            continue
+    return await core.store.contracts_known(digests)
+
+
+def providers(core: Core, known: Known | None = None) -> list[dict[str, Any]]:
     """Contracts and configured instances by name; an instance covers a contract of its name.
 
     *source*: a path, `shipped` or `config.toml`. *shadows*: a shipped contract of that name is not used. *error*: why
-    it cannot be used.
+    it cannot be used. *marks*: tried, seen and decided, by *known*; without it, as far as the contract itself tells.
     """
     found: dict[str, dict[str, Any]] = {}
     for file in core.contracts.listing():
         view = {"name": file.name, "contract": file.name, "source": file.source, "shadows": file.shadows}
-        found[file.name] = {**view, **_usable(core, file.name)}
+        found[file.name] = {**view, **_usable(core, file.name, known)}
     for name, instance in core.config.providers.items():
         view = {"name": name, "contract": instance.contract, "source": "config.toml", "shadows": False}
-        found[name] = {**view, **_usable(core, name)}
+        found[name] = {**view, **_usable(core, name, known)}
     return [found[name] for name in sorted(found)]
 
 
-def _usable(core: Core, name: str) -> dict[str, Any]:
+def _usable(core: Core, name: str, known: Known | None) -> dict[str, Any]:
     try:
         contract = core.contracts.find(name)
     except Refused as error:
-        return {"title": None, "base_url": None, "allow_http": False, "error": words.sentence(str(error))}
+        return {
+            "title": None,
+            "base_url": None,
+            "allow_http": False,
+            "error": words.sentence(str(error)),
+            "marks": None,
+        }
     return {
         "title": contract.title,
         "base_url": contract.base_url,
         "allow_http": contract.allow_http,
         "error": None,
+        "marks": marks(contract, known),
     }
 
 
-def provider(core: Core, name: str) -> dict[str, Any]:
+def marks(contract: Contract, known: Known | None) -> dict[str, Any]:
+    """X7, G5: who tried the contract, who looked at it, what its status requests are and who said so."""
+    from pollcore.adapters.contract_files import is_shipped
+
+    said = None if known is None else known.get(contract.digest)
+    use = said.use if said is not None else None
+    view = documents.marks(contract, said)
+    if use is not None:
+        view["first_use"] = use.value
+    elif contract.asks_first_use:
+        view["first_use"] = None if known is None else "undecided"
+    else:
+        view["first_use"] = "action" if contract.observation == "action" else "not_asked"
+    view["shipped"] = is_shipped(contract.snapshot_text)
+    view["seen"] = None if known is None else view["seen_at"] is not None
+    return view
+
+
+def provider(core: Core, name: str, known: Known | None = None) -> dict[str, Any]:
     """One contract under the settings of its instance. Raises NotFound, ContractError."""
     contract = core.contracts.find(name)
-    return {"name": name, **documents.contract(contract), "text": contract.snapshot_text}
+    view = {"name": name, **documents.contract(contract), "marks": marks(contract, known)}
+    return {**view, "text": contract.snapshot_text}
 
 
 def check_contract(text: str, filename: str) -> dict[str, Any]:
@@ -63,32 +107,112 @@ def check_contract(text: str, filename: str) -> dict[str, Any]:
     return {"file": filename, "findings": findings, **documents.contract(contract)}
 
 
+def contract_schema() -> dict[str, Any]:
+    """JSON Schema of contract files, for editors."""
+    from pollcore.contract import json_schema
+
+    return json_schema()
+
+
 def explain(
-    core: Core, name: str, text: str | None, answer: Answer, job_id: str, params: Mapping[str, str]
+    core: Core,
+    name: str,
+    text: str | None,
+    answer: Answer,
+    job_id: str,
+    params: Mapping[str, str],
+    step: str | None = None,
 ) -> dict[str, Any]:
     """How *answer* would be read by a contract and decided, for a fresh operation just under way.
 
     Args:
         text: the contract's text when *name* is a file.
+        step: which step of the chain *answer* belongs to; None: the status request. A child of `each` is the only one.
 
-    Raises NotFound, ContractError.
+    Raises NotFound, ContractError; Refused: the contract has no such step.
     """
     from pollcore import decide, reading
     from pollcore.contract import parse
-    from pollcore.views import result_view
 
     contract = core.contracts.find(name) if text is None else parse(text, name)
     now = core.clock.now()
     timed = msgspec.structs.replace(answer, sent_at=now.wall, answered_at=now.wall)
     operation = documents.example_operation(contract, now, job_id, params)
+    if step is not None:
+        operation = msgspec.structs.replace(operation, memory=_at_step(contract, step))
     read = reading.explain(contract, operation, timed, now, _asked(contract, operation))
     seen = read.observation
     decision = decide.decide(operation, seen, policy=contract.policy, now=now, draw=0.5)
-    why = {"rule": read.rule, "read": [f"{path}: {value}" for path, value in read.read], "body_fault": read.body_fault}
+    return {
+        "contract": contract.name,
+        **explained(read),
+        "decision": documents.decision(decision, now.wall),
+        "card": card_of(contract, operation, seen, read.memory, decision, now),
+    }
+
+
+def explained(read: Explanation) -> dict[str, Any]:
+    """Which rule decided, what it looked at, what was read of the answer."""
+    from pollcore.views import result_view
+
+    seen = read.observation
     view = documents.observation(seen)
     if seen.result is not None:
         view["result"] = result_view(seen.result, reveal=False)
-    return {"contract": contract.name, **why, "observation": view, "decision": documents.decision(decision, now.wall)}
+    return {
+        "rule": read.rule,
+        "read": [f"{path}: {value}" for path, value in read.read],
+        "body_fault": read.body_fault,
+        "observation": view,
+    }
+
+
+def card_of(
+    contract: Contract,
+    operation: Operation,
+    seen: Observation | Fault,
+    memory: Memory,
+    decision: Decision,
+    now: Moment,
+) -> list[str] | None:
+    """The lines of the card that an operator would get after *decision* on *operation*; None: nobody is asked.
+
+    What only a real operation has (its keyring, its cool-downs) is taken as not there.
+    """
+    from pollcore import escalation, grants, outcome
+    from pollcore.card import card
+    from pollcore.contract import requests
+
+    if not isinstance(decision, Escalate) or not decision.asks:
+        return None
+    after = outcome.after_reading(operation, seen, memory, decision, policy=contract.policy, now=now)
+    question = grants.open_question(
+        after,
+        new_id="esc-example",
+        reason=decision.reason,
+        detail=None if decision.detail is None else decision.detail.value,
+        now=now,
+        cause=decision.cause,
+    )
+    facts = escalation.Circumstances(
+        unvalidated_result=after.result is not None and not after.result.validated,
+        console_url=requests.console_url(contract, after.submitted),
+        near_match=seen.near_match if isinstance(seen, Observation) else None,
+        allow_http=contract.allow_http,
+    )
+    choices = escalation.choices(after, question, policy=contract.policy, now=now, circumstances=facts)
+    return list(card(after, question, choices, now=now, circumstances=facts).text())
+
+
+def _at_step(contract: Contract, step: str) -> Memory:
+    """Raises Refused: the contract has no such step."""
+    from pollcore.contract.near import did_you_mean
+    from pollcore.contract.requests import CHILDREN, EACH
+
+    known = [one.name for one in contract.steps]
+    if step not in known:
+        raise Refused(f"{contract.name}: no step {step!r}{did_you_mean(step, known)}", code="usage")
+    return Memory(step=step, values={EACH: EXAMPLE_CHILD, CHILDREN: [{"id": EXAMPLE_CHILD}]})
 
 
 def _asked(contract: Contract, operation: Operation) -> str:

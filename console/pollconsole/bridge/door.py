@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 if TYPE_CHECKING:
     from pollcore.adapters.config import Config
+    from pollcore.adapters.store.ahead import Found
     from pollcore.assembly import Core
+    from pollcore.ports import Clock
 
 T = TypeVar("T")
 READ_ONLY: Final = "{home} cannot be written, it is only read: nothing can be handed over, decided or polled from here"
@@ -59,9 +61,33 @@ def _tell(core: Core, tell: Callable[[str], None] | None) -> None:
 
 def harden() -> None:
     """For a process that runs the core: no core file, no reading of its memory, crash hooks without locals (K1)."""
-    from pollcore.assembly import harden as hardened
+    from pollcore.adapters.quiet import harden as hardened
 
     hardened()
+
+
+def first_rows(home: Path | None) -> Callable[[], tuple[Found, Clock] | None]:
+    """Begin to read what stands on top of the list, beside this process; call the result for it and a clock.
+
+    For a program that has started no thread yet. The result is called once, raises nothing, and gives None where opening
+    the core has something to say first (no store yet, another version of it, trouble).
+    """
+    from pollcore.adapters.places import find
+    from pollcore.adapters.store.ahead import Ahead
+    from pollcore.facts import PollconsoleError
+
+    try:
+        ahead = Ahead(find(None if home is None else str(home)).database)
+    except (PollconsoleError, OSError):
+        return lambda: None
+
+    def take() -> tuple[Found, Clock] | None:
+        from pollcore.adapters.system import SystemClock
+
+        found = ahead.take()
+        return None if found is None else (found, SystemClock())
+
+    return take
 
 
 def home_path(home: Path | None) -> Path:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pollconsole import words
-from pollconsole.bridge.contracts import providers
+from pollconsole.bridge.contracts import Known, contracts_known, providers
 from pollconsole.bridge.door import home_path, without_store
 from pollconsole.bridge.keeping import lost_key
 from pollconsole.bridge.keys import credentials
@@ -67,7 +67,8 @@ async def doctor_facts(core: Core) -> Facts:
         facts["public_key"] = _public_key(facts["public_key"], await lost_key(core))
     for number, one in enumerate(await pauses(core), 1):
         facts[f"pause {number}"] = {"state": "note", "text": f"{one.text}: nothing is sent to it; only time ends it"}
-    return facts | await _machine(core, {info["name"] for info in await credentials(core)})
+    named = {info["name"] for info in await credentials(core)}
+    return facts | await _machine(core, named, await contracts_known(core))
 
 
 async def facts_without_a_store(home: Path | None) -> Facts:
@@ -75,8 +76,10 @@ async def facts_without_a_store(home: Path | None) -> Facts:
     return await _machine(without_store(home), ())
 
 
-async def _machine(core: Core, named: Iterable[str]) -> Facts:
-    """Keyring, contracts and clock; none of them needs the store. *named*: credentials that are stored."""
+async def _machine(core: Core, named: Iterable[str], known: Known | None = None) -> Facts:
+    """Keyring, contracts and clock; none of them needs the store. *named*: credentials that are stored. *known*: what
+    operators saw of contracts.
+    """
     import asyncio
 
     facts: Facts = {}
@@ -89,13 +92,13 @@ async def _machine(core: Core, named: Iterable[str]) -> Facts:
         text = str(error)
         mend = "" if needed else "needed only for providers that want a credential; the audit's keys lie in files here"
         facts["keyring"] = {"state": "wrong" if needed else "note", "text": f"{text}; {in_use}", "mend": mend}
-    facts |= _contracts(core)
+    facts |= _contracts(core, known)
     facts["clock"] = {"state": "ok", "text": f"{iso(core.clock.now().wall)} by this machine's clock"}
     return facts
 
 
-def _contracts(core: Core) -> Facts:
-    views = providers(core)
+def _contracts(core: Core, known: Known | None) -> Facts:
+    views = providers(core, known)
     usable = [view for view in views if not view["error"]]
     configured = sum(view["source"] == "config.toml" for view in usable)
     text = f"{_count(len(usable) - configured, 'contract')} and {_count(configured, 'configured provider')} can be used"
@@ -103,12 +106,18 @@ def _contracts(core: Core) -> Facts:
     for view in views:
         if view["error"]:
             facts[f"contract {view['name']}"] = {"state": "wrong", "text": view["error"]}
-        elif view["shadows"]:
-            facts[f"contract {view['name']}"] = {
-                "state": "note",
-                "text": f"{view['source']} is used, not the shipped one",
-            }
+        elif doubts := _doubts(view):
+            facts[f"contract {view['name']}"] = {"state": "note", "text": "; ".join(doubts)}
     return facts
+
+
+def _doubts(view: Mapping[str, Any]) -> list[str]:
+    """What is worth knowing of a contract that can be used (G5)."""
+    doubts = [f"{view['source']} is used, not the shipped one"] if view["shadows"] else []
+    marks = view.get("marks")
+    if marks is not None and marks["seen"] is False and not marks["shipped"]:
+        doubts.append("new or changed, no operator has looked at it in the console")
+    return doubts
 
 
 def _count(number: int, name: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pollconsole import documents
-from pollcore.facts import CredentialMode, Secret
+from pollcore.facts import CredentialMode, Refused, Secret
 
 if TYPE_CHECKING:
     from pollcore.assembly import Core
@@ -26,15 +26,17 @@ async def credentials(core: Core) -> list[dict[str, Any]]:
     """What may be known of stored credentials; never a secret."""
     from pollcore.adapters.credential_ops import list_credentials
 
-    return [documents.credential(info) for info in await list_credentials(core.credential_admin.meta)]
+    live = await core.actions.sessions()
+    return [documents.credential(info, live) for info in await list_credentials(core.credential_admin.meta)]
 
 
 async def check_credential(core: Core, provider: str, name: str) -> None:
     """Raises Refused: the provider's contract wants no credential, or none of that name is stored; NotFound."""
     from pollcore.actions.given import check_stored, check_wanted
 
-    check_wanted(core.contracts.find(provider), name)
-    await check_stored(core.credentials, name)
+    contract = core.contracts.find(provider)
+    check_wanted(contract, name)
+    await check_stored(core.credentials, name, contract.credential_kind)
 
 
 async def set_credential(
@@ -49,6 +51,20 @@ async def set_credential(
     )
 
 
+def seller_names(kind: str, *, url: str | None, client_auth: str | None, scope: str | None) -> tuple[str, ...]:
+    """Where and how a kind that buys tokens buys them, as it is kept. Raises Refused, naming the option."""
+    from pollcore.adapters.token_kinds import seller_names as names
+
+    return names(kind, url=url, client_auth=client_auth, scope=scope)
+
+
+async def known_credential(core: Core, name: str) -> None:
+    """Raises NotFound with near names: no credential of that name is stored."""
+    from pollcore.adapters.credential_ops import existing
+
+    await existing(core.credential_admin.meta, name)
+
+
 async def remove_credential(core: Core, name: str) -> None:
     """Forget a secret. Raises NotFound, CredentialUnavailable."""
     from pollcore.adapters.credential_ops import remove_credential as forget
@@ -56,8 +72,16 @@ async def remove_credential(core: Core, name: str) -> None:
     await forget(core.credential_admin.vault, core.credential_admin.meta, name)
 
 
-async def credential_mode(core: Core, name: str, mode: CredentialMode) -> None:
-    """Change a mode. Raises NotFound, Refused (less strict than now: only an operator grants that, G2)."""
+async def credential_mode(
+    core: Core, name: str, mode: CredentialMode, by: str, because: str | None = None
+) -> dict[str, Any] | None:
+    """Change a mode; None: it is changed. A less strict one is only asked for (G2): the question. Raises NotFound."""
     from pollcore.adapters.credential_ops import change_mode
 
-    await change_mode(core.credential_admin.meta, name, mode)
+    try:
+        await change_mode(core.credential_admin.meta, name, mode)
+    except Refused as refused:
+        if refused.code != "mode_needs_grant":
+            raise
+        return documents.credential_question(await core.actions.ask_mode(name, mode, by, because))
+    return None

@@ -10,16 +10,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pollconsole import documents
 from pollconsole.bridge.pauses import pauses
-from pollconsole.bridge.story import every_event
-from pollcore.facts import AuditEvent, Instant, NotFound, Operation, PollconsoleError, iso
+from pollcore.facts import NotFound, Operation, PollconsoleError, Refused
 
 if TYPE_CHECKING:
     from pollcore.actions import SubmitSpec
     from pollcore.assembly import Core
-    from pollcore.facts import Choice, Escalation
+    from pollcore.facts import CallGrant, Choice, Escalation
 
-MAX_REPORTED: Final = 1_000_000
-"""Operations that one report looks at, newest first."""
 MAX_NEAR_FROM: Final = 1_000
 """Operations looked at for names near to an unknown one."""
 
@@ -72,8 +69,9 @@ async def whole_with_card(core: Core, operation_id: str) -> tuple[dict[str, Any]
     from pollcore.views import operation_view
 
     operation = await find(core, operation_id)
-    question, choices, lines = await _question(core, operation)
-    view = operation_view(operation, question=question, choices=choices, approval=documents.approval(question))
+    question, choices, lines, digest = await _question(core, operation)
+    approval = documents.approval(question, digest, await _granted(core, operation), await _sessions(core, operation))
+    view = operation_view(operation, question=question, choices=choices, approval=approval)
     given = operation.submitted
     holds = [one for one in await pauses(core) if one.holds_for(given.provider, given.account)]
     longest = max(holds, key=lambda one: one.until, default=None)
@@ -88,19 +86,36 @@ def row(operation: Operation) -> dict[str, Any]:
     return documents.opened(operation_view(operation))
 
 
-async def _question(core: Core, operation: Operation) -> tuple[Escalation | None, tuple[Choice, ...], list[str]]:
-    """The open question of *operation* with its choices and its card's lines.
+async def _granted(core: Core, operation: Operation) -> CallGrant | None:
+    """An approved call that was not used yet and still could be."""
+    found = await core.store.approval(operation.operation_id)
+    return found if found is not None and found.expires_at > core.clock.now().wall else None
+
+
+async def _sessions(core: Core, operation: Operation) -> list[Any]:
+    """Live sessions of the operation's credential."""
+    if operation.credential is None or operation.status.is_end:
+        return []
+    return [one for one in await core.actions.sessions() if one.credential == operation.credential]
+
+
+async def _question(
+    core: Core, operation: Operation
+) -> tuple[Escalation | None, tuple[Choice, ...], list[str], str | None]:
+    """The open question of *operation* with its choices, its card's lines, the digest of the request that it is about.
 
     A contract that cannot be read any more hides the choices, never the question.
     """
     found: Sequence[Escalation] = await core.store.questions(operation.operation_id)
     if not found:
-        return None, (), []
+        return None, (), [], None
     try:
         shown = await core.actions.card(operation.operation_id)
     except PollconsoleError as error:
-        return found[0], (), [f"{operation.operation_id}: {found[0].reason}", f"its choices cannot be shown: {error}"]
-    return shown.question, shown.choices, list(shown.card.text())
+        lines = [f"{operation.operation_id}: {found[0].reason}", f"its choices cannot be shown: {error}"]
+        return found[0], (), lines, None
+    digest = shown.use.digest if shown.use is not None else None
+    return shown.question, shown.choices, list(shown.card.text()), digest
 
 
 async def questions(core: Core) -> tuple[list[dict[str, Any]], list[str]]:
@@ -110,28 +125,41 @@ async def questions(core: Core) -> tuple[list[dict[str, Any]], list[str]]:
     views, cards = [], []
     for asked in await core.store.questions():
         operation = await core.store.operation(asked.operation_id)
-        choices: tuple[Choice, ...] = ()
-        if operation is None:  # a question about a credential or a contract
-            question, lines = asked, [f"{asked.reason}: {asked.cause}"]
-        else:
-            found, choices, lines = await _question(core, operation)
-            if found is None:  # decided between the two reads
-                continue
-            question = found
-        views.append(question_view(question, choices) | {"card": lines})
+        if operation is None:
+            continue
+        question, choices, lines, _ = await _question(core, operation)
+        if question is None:  # decided between the two reads
+            continue
+        views.append(question_view(question, choices) | {"credential": None, "card": lines})
+        cards.append("\n".join(lines))
+    for asked in await core.store.credential_questions():
+        try:
+            shown = await core.actions.card_of(asked.escalation_id)
+        except Refused:  # decided between the two reads
+            continue
+        lines = list(shown.card.text())
+        belongs = {"operation_id": None, "credential": asked.cause.partition(":")[2]}
+        views.append(question_view(shown.question, shown.choices) | belongs | {"card": lines})
         cards.append("\n".join(lines))
     return views, cards
 
 
-async def report(core: Core, since: Instant, now: Instant) -> dict[str, Any]:
-    """The figures of A5 over the operations since *since*."""
-    from pollcore.report import report as figures
+async def reject_question(core: Core, escalation_id: str, because: str, by: str) -> dict[str, Any] | None:
+    """Reject a question that is named by its own id; the operation's document, or the settled question's.
 
-    found = await operations(core, since=since, limit=MAX_REPORTED)
-    wanted = {operation.operation_id for operation in found}
-    events: dict[str, list[AuditEvent]] = {}
-    for event in await every_event(core):
-        if event.operation_id in wanted:
-            events.setdefault(str(event.operation_id), []).append(event)
-    asked = [q for q in await core.store.questions(open_only=False) if q.operation_id in wanted]
-    return {"since": iso(since), "until": iso(now), **documents.report(figures(found, asked, events, now=now))}
+    None: *escalation_id* is no question. Raises Refused: it was decided already, or cannot be rejected.
+    """
+    from pollcore.facts import ChoiceKind
+    from pollcore.views import question_view
+
+    of_operation = (await core.store.questions_by_id((escalation_id,))).get(escalation_id)
+    if of_operation is not None:
+        if of_operation.decided_at is not None:
+            said = f"{of_operation.decision} by {of_operation.operator or 'a later stop'}"
+            raise Refused(f"{escalation_id}: decided already: {said}", code="no_question")
+        await core.actions.lower(of_operation.operation_id, ChoiceKind.REJECT, because, by)
+        return await whole(core, of_operation.operation_id)
+    if await core.store.credential_question(escalation_id) is None:
+        return None
+    closed = await core.actions.reject_question(escalation_id, because, by)
+    return question_view(closed) | {"operation_id": None, "credential": closed.cause.partition(":")[2]}

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import click
 
-from pollconsole import bridge, crash, words
+from pollconsole import bridge, crash, keys_file, words
 from pollconsole.cli import liveness, out, present
 from pollconsole.cli.base import Common, command, pass_common
 from pollconsole.safe import safe
@@ -61,6 +61,7 @@ def doctor(common: Common, ctx: click.Context) -> None:
     wrong; '->' says how to mend it.
     """
     findings = [*places(common.home), *_guarded("settings", lambda: settings(common.home)), *terminal()]
+    findings += _guarded("keys", lambda: own_keys(common.home))
     facts: dict[str, Any] = {}
     findings += _guarded("store", lambda: opened(common.home, facts))
     findings.append(
@@ -163,13 +164,27 @@ def settings(home: Path | None) -> list[Finding]:
     return found
 
 
+def own_keys(home: Path | None) -> list[Finding]:
+    """`keys.toml`, where there is one: what cannot be used of it."""
+    path = bridge.home_path(home)
+    if not (path / keys_file.FILE).exists():
+        return []
+    keymap = keys_file.read(path)
+    mend = f"mend {path / keys_file.FILE}; docs/reference.md lists actions and keys"
+    wrong = [Finding("keys", WRONG, complaint, mend) for complaint in keymap.complaints]
+    number = len(keymap.chosen)
+    said = f"{keys_file.FILE} gives {number} action{'' if number == 1 else 's'} other keys"
+    return [*wrong, Finding("keys", OK, said)]
+
+
 def terminal() -> list[Finding]:
     """Can the console be drawn here?"""
     if not sys.stdout.isatty():
-        return [Finding("terminal", NOTE, "standard output is no terminal; the console needs one")]
+        return [Finding("terminal", NOTE, "standard output is no terminal; the console is told in lines there")]
     term = os.environ.get("TERM", "")
     if term in ("", "dumb"):
-        return [Finding("terminal", WRONG, f"TERM is {term or 'unset'}: the console cannot be drawn", "set TERM")]
+        text = f"TERM is {term or 'unset'}: the console cannot be drawn, only told in lines"
+        return [Finding("terminal", WRONG, text, "set TERM")]
     width, height = os.get_terminal_size()
     small = width < 80 or height < 24
     text = f"{term}, {width}x{height}, {sys.stdout.encoding}"

@@ -22,6 +22,8 @@ from pollconsole.cli import out
 
 OUR_FAULT = 1
 REFUSED = 2
+DECISION_WANTED = 10
+"""An operator was asked, as for `wait`: the command is given again after the answer."""
 INTERRUPTED = 130
 READER_LEFT = 141
 
@@ -60,6 +62,8 @@ def _ours(error: BaseException) -> tuple[str, int, Mapping[str, Any]] | None:
     )
 
     match error:
+        case Refused(code="approval_wanted"):
+            return error.code, DECISION_WANTED, {}
         case Refused():
             return error.code, REFUSED, {key: _plain(v) for key, v in error.details.items() if v is not None}
         case Stale():

@@ -110,10 +110,17 @@ def _headers(head: bytes, name: str, flag: str) -> tuple[tuple[str, str], ...]:
 
 def writable(path: str) -> Path:
     """A target that does not exist yet, in a folder that does. Raises Refused: nothing is overwritten."""
+    target = target_folder(path)
+    if os.path.lexists(target):
+        raise Refused(f"{path}: exists already; nothing is overwritten, name another file", code="file")
+    return target
+
+
+def target_folder(path: str) -> Path:
+    """A target in a folder that exists; whether it exists itself is not asked. Raises Refused."""
     target = Path(path)
     try:
-        if os.path.lexists(target):
-            raise Refused(f"{path}: exists already; nothing is overwritten, name another file", code="file")
+        os.path.lexists(target)
         if not target.parent.is_dir():
             raise Refused(f"{path}: the folder {target.parent} does not exist", code="file")
     except (OSError, ValueError):

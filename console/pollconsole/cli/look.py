@@ -117,6 +117,6 @@ def escalations(common: Common) -> None:
         out.document({"escalations": views})
     elif cards:
         out.text("\n\n".join(cards))
-        out.note("an operator decides in the console: 'pollconsole', key E")
+        out.note("an operator decides in the console: 'pollconsole', key E, approvals key A")
     else:
         out.note("no open questions")

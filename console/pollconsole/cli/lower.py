@@ -28,8 +28,13 @@ def _lowering(kind: ChoiceKind, summary: str, text: str, because: str) -> Comman
     @pass_common
     def run(common: Common, op: str, because: str, caller: str | None) -> None:
         async def body(core: bridge.Core) -> dict[str, Any]:
+            by = bridge.operator_name(core, caller)
+            if kind is ChoiceKind.REJECT and await core.store.operation(op) is None:
+                question = await bridge.reject_question(core, op, because, by)
+                if question is not None:
+                    return question
             await bridge.find(core, op)
-            await core.actions.lower(op, kind, because, bridge.operator_name(core, caller))
+            await core.actions.lower(op, kind, because, by)
             return await bridge.whole(core, op)
 
         _tell(common, calls.with_core(common, body))
@@ -40,6 +45,8 @@ def _lowering(kind: ChoiceKind, summary: str, text: str, because: str) -> Comman
 def _tell(common: Common, view: dict[str, Any]) -> None:
     if common.json:
         out.document(view)
+    elif view.get("credential") and not view.get("operation_id"):
+        out.text(f"{view['id']}: {view['decision']}; the credential {view['credential']} keeps its mode")
     else:
         out.text(present.one_line(view))
 
@@ -61,7 +68,8 @@ reject = _lowering(
     ChoiceKind.REJECT,
     "Refuse what an open question asks for.",
     "Refuse what an open question asks for, such as an extension. The wait goes on as it was; a second submission, "
-    "which never was granted, is closed.",
+    "which never was granted, is closed, and so is an operation that waits for the first use of its contract. "
+    "OP may be the id of the question instead (pollconsole escalations): a credential's looser mode has no operation.",
     "asked for by mistake",
 )
 deny = _lowering(

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import AsyncIterator
 from typing import Any
-
-import click
 
 from pollconsole.safe import safe
 
@@ -23,6 +22,8 @@ class ReaderLeft(Exception):
 
 
 def _write(line: str, *, err: bool = False) -> None:
+    import click  # not before something is said: the console starts without it
+
     try:
         click.echo(line, err=err)
     except BrokenPipeError:
@@ -33,6 +34,21 @@ def document(value: Any) -> None:
     """Print *value* as one JSON document of printable ASCII and line feeds; the strings in it are whole and raw."""
     # ensure_ascii escapes all but the printable ASCII characters, U+007F included
     _write(json.dumps(value, ensure_ascii=True, indent=2, allow_nan=False))
+
+
+async def long_document(name: str, items: AsyncIterator[Any]) -> None:
+    """Print `{NAME: [...]}` as `document` would, item by item: a list of any length takes the memory of one item."""
+    held: str | None = None
+    async for item in items:
+        _write(f'{{\n  "{name}": [' if held is None else f"{held},")
+        shown = json.dumps(item, ensure_ascii=True, indent=2, allow_nan=False)
+        held = "    " + shown.replace("\n", "\n    ")
+    _write(f'{{\n  "{name}": []\n}}' if held is None else f"{held}\n  ]\n}}")
+
+
+def json_line(value: Any) -> None:
+    """Print *value* as JSON on one line."""
+    _write(json.dumps(value, ensure_ascii=True, allow_nan=False))
 
 
 def text(block: str = "") -> None:

@@ -15,6 +15,8 @@ from pollconsole.safe import safe
 from pollcore.facts import Moment, Operation, Status, deadline_left
 
 MAX_DEPTH: Final = 12
+MASKED: Final = "?..."
+"""How the core writes a query that it leaves out."""
 BUDGETS: Final = ("REQUESTS", "FAILURES", "RATE LIM.")
 """Columns of status requests, transport failures, rate-limit answers: used/allowed."""
 _OTHER_NAMES: Final = frozenset({"Provider and account", "Submitted at", "Provider expiry", "Next poll"})
@@ -107,11 +109,22 @@ def operation(view: dict[str, Any], card: Sequence[str] = ()) -> str:
     ]
     text = words.fields([(name, str(value)) for name, value in pairs if value is not None])
     if view.get("result"):
-        text += f"\nResult:\n{nested(view['result'], 1)}"
+        text += f"\nResult:\n{result(view['result'], 1)}"
     if card:
         said = {name for name, value in pairs if value is not None} | _OTHER_NAMES
         text += "\n\n" + "\n".join(_new(card, said))
     return text
+
+
+def result(found: dict[str, Any], depth: int = 0) -> str:
+    """A result pointer as lines; instead of `masked` what that means for its links, where it has any."""
+    view = {key: value for key, value in found.items() if key != "masked"}
+    shown = nested(found.get("fields"))
+    if found.get("masked") and MASKED in shown:
+        view["links"] = "without their query; 'pollconsole result OP --reveal' shows them whole, and is recorded"
+    elif found.get("masked") is False and "://" in shown:
+        view["links"] = "whole; this look at them is recorded"
+    return nested(view, depth)
 
 
 def _new(card: Sequence[str], said: frozenset[str] | set[str]) -> list[str]:

@@ -1,11 +1,12 @@
-"""`provider list|show|check|explain`: contracts and configured instances.
+"""`provider list|show|check|explain|schema`: contracts and configured instances (`new`, `try`, `impact`: their own file).
 
 Job: read, print. Must not know: the contract language, how answers are judged.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
 
 import click
 
@@ -13,7 +14,9 @@ from pollconsole import bridge, words
 from pollconsole.cli import calls, files, out, present
 from pollconsole.cli.base import Common, LazyGroup, command, pass_common
 from pollconsole.cli.values import File, Pair, ProviderName, Text
+from pollcore.facts import StoreUnusable
 
+T = TypeVar("T")
 MAX_CONTRACT_BYTES: Final = 256 << 10
 """As for a file in `providers/`: what is checked here can be used there."""
 
@@ -21,6 +24,11 @@ MAX_CONTRACT_BYTES: Final = 256 << 10
 @click.group(
     "provider",
     cls=LazyGroup,
+    lazy={
+        "new": ("pollconsole.cli.provider_new", "new"),
+        "try": ("pollconsole.cli.provider_author", "try_"),
+        "impact": ("pollconsole.cli.provider_author", "impact"),
+    },
     short_help="Contracts and configured providers.",
     examples=("pollconsole provider list", "pollconsole provider check ./acme.toml"),
 )
@@ -32,12 +40,26 @@ def provider() -> None:
 @pass_common
 def list_(common: Common) -> None:
     """List contracts and configured providers by name."""
-    found = bridge.providers(_settings(common))
+    found = _asked(common, bridge.providers)
     if common.json:
         out.document({"providers": found})
         return
-    rows = [(p["name"], p["contract"], p["source"], p["title"] or f"cannot be used: {p['error']}") for p in found]
-    out.text(words.table(("PROVIDER", "CONTRACT", "FROM", "TITLE"), rows, limits=(64, 64, 80, 200)))
+    rows = [
+        (p["name"], p["contract"], p["source"], *_marks(p["marks"]), p["title"] or f"cannot be used: {p['error']}")
+        for p in found
+    ]
+    head = ("PROVIDER", "CONTRACT", "FROM", "TRIED", "SEEN", "FIRST USE", "TITLE")
+    out.text(words.table(head, rows, limits=(64, 64, 80, 0, 0, 0, 200)))
+
+
+def _marks(marks: dict[str, Any] | None) -> tuple[str, str, str]:
+    """Tried, seen, what was decided of its requests; `-` where it is not known."""
+    if marks is None:
+        return (words.NOTHING,) * 3
+    seen = {True: "yes", False: "no: new or changed", None: words.NOTHING}[marks["seen"]]
+    if marks["shipped"] and not marks["seen"]:
+        seen = "shipped"
+    return "yes" if marks["tested_live"] else "no", seen, str(marks["first_use"] or words.NOTHING).replace("_", " ")
 
 
 @command("show", "pollconsole provider show acme", short_help="One contract, as it is in force.")
@@ -45,7 +67,7 @@ def list_(common: Common) -> None:
 @pass_common
 def show(common: Common, name: str) -> None:
     """Show one contract with the settings of its instance."""
-    found = bridge.provider(_settings(common), name)
+    found = _asked(common, lambda core, known: bridge.provider(core, name, known))
     if common.json:
         out.document(found)
     else:
@@ -60,7 +82,7 @@ def show(common: Common, name: str) -> None:
 @pass_common
 def check(common: Common, file: str) -> None:
     """Check a contract file: the first error names file, line and key. Nothing is stored or sent."""
-    found = bridge.check_contract(_text(file), file)
+    found = bridge.check_contract(text_of(file), file)
     if common.json:
         out.document(found)
     else:
@@ -78,17 +100,52 @@ def check(common: Common, file: str) -> None:
 @click.option("--response", type=File(), required=True, metavar="FILE|-", help="A saved answer (curl -i).")
 @click.option("--job-id", type=Text(), default="example-job", metavar="ID", help="The job that was asked for.")
 @click.option("--param", type=Pair(), multiple=True, metavar="K=V", help="A parameter of the contract; repeat.")
+@click.option("--step", type=Text(), metavar="NAME", help="The step whose answer it is; without: the status request.")
 @pass_common
-def explain(common: Common, contract: str, response: str, job_id: str, param: tuple[tuple[str, str], ...]) -> None:
+def explain(
+    common: Common, contract: str, response: str, job_id: str, param: tuple[tuple[str, str], ...], step: str | None
+) -> None:
     """Explain how a saved answer would be read by a contract, what would be decided, and why. Nothing is sent."""
     saved = files.read_bytes(response, "--response", files.MAX_RESPONSE_BYTES)
     answer = files.parse_response(saved, response, "--response")
-    text = _text(contract) if _is_file(contract) else None
-    found = bridge.explain(_settings(common), contract, text, answer, job_id, dict(param))
+    text = text_of(contract) if _is_file(contract) else None
+    found = bridge.explain(_settings(common), contract, text, answer, job_id, dict(param), step)
     if common.json:
         out.document(found)
-    else:
-        out.text(present.nested(found))
+        return
+    card = found.pop("card")
+    out.text(present.nested(found))
+    show_card(card)
+
+
+def show_card(card: list[str] | None) -> None:
+    """What an operator would see; nothing where a wait would go on, or end as succeeded."""
+    if card is not None:
+        out.text("\nAn operator would be asked:\n")
+    for line in card or ():
+        out.text(f"  {line}")
+
+
+@command("schema", "pollconsole provider schema > contract.schema.json", short_help="JSON Schema of contract files.")
+@pass_common
+def schema(common: Common) -> None:  # noqa: ARG001 - every command takes the common options
+    """Print the JSON Schema of contract files, for editors. A file's first line `#:schema ./FILE` names it to them."""
+    out.document(bridge.contract_schema())
+
+
+def _asked(common: Common, look: Callable[[bridge.Core, Any], T]) -> T:
+    """*look* with what operators said and saw of contracts; without it where there is no store, or none can be read."""
+    if not bridge.store_path(common.home).exists():
+        return look(_settings(common), {})
+
+    async def body(core: bridge.Core) -> T:
+        return look(core, await bridge.contracts_known(core))
+
+    try:
+        return calls.with_core(common, body)
+    except StoreUnusable as error:
+        out.note(f"who has seen and decided what is not known: {error}")
+        return look(_settings(common), None)
 
 
 def _settings(common: Common) -> bridge.Core:
@@ -102,7 +159,8 @@ def _is_file(name: str) -> bool:
     return "/" in name or name.endswith(".toml") or name == "-"
 
 
-def _text(file: str) -> str:
+def text_of(file: str) -> str:
+    """The text of a contract file, or of standard input for `-`. Raises Refused, ContractError."""
     try:
         return files.read_bytes(file, "FILE", MAX_CONTRACT_BYTES).decode("utf-8")
     except UnicodeDecodeError as error:
@@ -111,5 +169,5 @@ def _text(file: str) -> str:
         raise ContractError(f"{file}: not UTF-8 at byte {error.start}") from None
 
 
-for _command in (list_, show, check, explain):
+for _command in (list_, show, check, explain, schema):
     provider.add_command(_command)

@@ -42,7 +42,7 @@ def result(common: Common, op: str, reveal: bool, caller: str | None) -> None:
     if common.json:
         out.document(found)
     else:
-        out.text(present.nested(found))
+        out.text(present.result(found))
 
 
 @command(
@@ -58,8 +58,9 @@ def result(common: Common, op: str, reveal: bool, caller: str | None) -> None:
 def fetch(common: Common, ctx: click.Context, op: str, to: str, caller: str | None) -> None:
     """Carry out the action that the success permits: fetch the result, once, by the contract's result request.
 
-    It has a record of its own and is no status request. An outcome that is unknown is not repeated by itself. Exit 1:
-    not fetched.
+    It has a record of its own and is no status request. An outcome that is unknown is not repeated by itself. With a
+    credential of mode per_call or per_session it asks first: exit 10, an operator approves this one fetch in the
+    console, and the same command given again carries it out. Exit 1: not fetched.
     """
     target = files.writable(to)
 

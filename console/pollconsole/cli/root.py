@@ -29,8 +29,9 @@ COMMANDS = {
     "audit": (f"{_HERE}.audit", "audit"),
     "provider": (f"{_HERE}.provider", "provider"),
     "credential": (f"{_HERE}.credential", "credential"),
-    "report": (f"{_HERE}.upkeep", "report"),
+    "report": (f"{_HERE}.report", "report"),
     "backup": (f"{_HERE}.upkeep", "backup"),
+    "archive": (f"{_HERE}.archive", "archive"),
     "doctor": (f"{_HERE}.doctor", "doctor"),
     "completion": (f"{_HERE}.completion", "completion"),
 }
@@ -51,12 +52,15 @@ COMMANDS = {
 )
 @click.option("--version", is_flag=True, help="Print the version.")
 @click.option("--read-only", is_flag=True, help="The console without a polling core, to look at what others run.")
+@click.option("--plain", is_flag=True, help="The console told in lines, for screen readers and logs; decides nothing.")
+@click.option("--once", is_flag=True, help="With --plain: what there is now, and no more.")
 @click.pass_context
 @pass_common
-def root(common: Common, ctx: click.Context, version: bool, read_only: bool) -> None:
+def root(common: Common, ctx: click.Context, version: bool, read_only: bool, plain: bool, once: bool) -> None:
     """Waits for jobs at outside providers as bounded, audited actions; operators decide at the console.
 
-    Without a command: the console. No command grants authority; only keypresses in the console do.
+    Without a command: the console; in lines where standard output is no terminal or TERM is 'dumb'. No command grants
+    authority; only keypresses in the console do.
 
     \b
     Exit codes of every command:
@@ -90,6 +94,9 @@ def root(common: Common, ctx: click.Context, version: bool, read_only: bool) -> 
     if ctx.invoked_subcommand is None:
         from pollconsole.cli.screen import open_console
 
-        ctx.exit(open_console(common, read_only))
-    elif read_only:
-        ctx.fail("--read-only belongs to the console; leave the command out")
+        if once and not plain:
+            ctx.fail("--once belongs to --plain; give both")
+        ctx.exit(open_console(common, read_only, plain=plain, once=once))
+    for name, given in (("--read-only", read_only), ("--plain", plain), ("--once", once)):
+        if given:
+            ctx.fail(f"{name} belongs to the console; leave the command out")

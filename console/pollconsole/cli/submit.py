@@ -15,7 +15,7 @@ from pollconsole import bridge, words
 from pollconsole.cli import calls, files, handover, out, present
 from pollconsole.cli.base import Common, command, pass_common
 from pollconsole.cli.values import MAX_URL, Count, File, OperationId, Pair, ProviderName, Text
-from pollcore.facts import Instant, Refused, StopDetail
+from pollcore.facts import Instant, Refused, StopDetail, StopReason
 
 
 @command(
@@ -57,7 +57,7 @@ def submit(common: Common, /, **flags: Any) -> None:
     file_name, response_name = flags.pop("file_"), flags.pop("from_response")
     if file_name == "-" and response_name == "-":
         raise click.UsageError("--file - and --from-response - both want standard input; save one of them to a file")
-    handed = _flags(flags)
+    handed = fields_of(flags)
     if file_name is not None:
         read = handover.parse_handover(files.read_bytes(file_name, "--file", handover.MAX_FILE_BYTES), file_name)
         handed = handover.merge(read, handed, file_name)
@@ -114,10 +114,17 @@ def not_started(view: dict[str, Any]) -> list[str]:
             "this job was waited for before: nothing is sent for it until an operator grants it in the console "
             "('pollconsole', key E); 'pollconsole wait' ends with 10 meanwhile"
         ]
+    asked = (view.get("escalation") or {}).get("reason")
+    if asked == StopReason.FIRST_USE:
+        return [
+            "nothing is sent: an operator decides once in the console ('pollconsole', key A) what the status requests "
+            "under this contract are, because it does not prove that asking is read-only, or nobody has tried it; "
+            "'pollconsole wait' ends with 10 meanwhile"
+        ]
     return [f"nothing is sent: a decision is wanted ({view['stop_reason'] or view['status']}); an operator decides it"]
 
 
-def _flags(flags: dict[str, Any]) -> handover.Handover:
+def fields_of(flags: dict[str, Any]) -> handover.Handover:
     """The flags as the fields of `--file`. Raises Refused or BadParameter for what they do not allow."""
     pairs: tuple[tuple[str, str], ...] = flags.pop("param")
     params = dict(pairs)

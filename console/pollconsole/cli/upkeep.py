@@ -1,6 +1,6 @@
-"""`report` and `backup`: figures over the records, and a consistent copy of the store.
+"""`backup`: a consistent copy of the store; and how far back a span reaches, for every command that takes one.
 
-Job: call and print. Must not know: how figures are computed, SQL.
+Job: call and print. Must not know: SQL.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from typing import Any
 import click
 
 from pollconsole import bridge, words
-from pollconsole.cli import calls, files, out, present
+from pollconsole.cli import calls, files, out
 from pollconsole.cli.base import Common, command, pass_common
-from pollconsole.cli.values import File, When
+from pollconsole.cli.values import File
 from pollcore.facts import DAY, Instant
 
 DEFAULT_SINCE_MS = 7 * DAY
@@ -22,32 +22,6 @@ def since_instant(since: tuple[int | None, Instant | None], now: Instant) -> Ins
     """A span back from *now*, or the instant itself."""
     span, at = since
     return at if at is not None else Instant(max(0, now - (span or 0)))
-
-
-@command(
-    "report",
-    "pollconsole report",
-    "pollconsole report --since 30d --json",
-    short_help="Figures: were waits bounded, was guidance obeyed.",
-)
-@click.option("--since", type=When(), metavar="SPAN|TIME", help="From when on [default: 7d].")
-@pass_common
-def report(common: Common, since: tuple[int | None, Instant | None] | None) -> None:
-    """Compute figures from the records.
-
-    Waits that ended or became a bounded question, guidance obeyed, requests spent against a fixed-interval loop, time
-    to decision, and contradictions.
-    """
-
-    async def body(core: bridge.Core) -> dict[str, Any]:
-        now = core.clock.now().wall
-        return await bridge.report(core, since_instant(since or (DEFAULT_SINCE_MS, None), now), now)
-
-    found = calls.with_core(common, body)
-    if common.json:
-        out.document(found)
-    else:
-        out.text(present.nested(present.spans(found)))
 
 
 @command("backup", "pollconsole backup pollconsole-backup.db", short_help="A consistent copy of the store.")

@@ -104,7 +104,8 @@ def wait(common: Common, ctx: click.Context, op: str, timeout: int | None) -> No
     if silence and code in (STILL_WAITING, NO_CORE):
         out.note(silence)
     if code == EXIT[Status.ESCALATED]:
-        out.note("a decision is wanted: an operator decides in the console ('pollconsole', key E)")
+        key = "A" if view["status"] == Status.AWAITING_APPROVAL else "E"
+        out.note(f"a decision is wanted: an operator decides in the console ('pollconsole', key {key})")
     elif code in (STILL_WAITING, NO_CORE) and view["escalation"]:
         out.note(f"a question is open ({view['escalation']['reason']}); the wait goes on meanwhile")
     ctx.exit(code)

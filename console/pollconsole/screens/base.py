@@ -5,15 +5,17 @@ Job: the frame. Must not know: any single screen. Textual's own footer leaks a w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
-from textual.binding import BindingType
+from textual import events
+from textual.binding import Binding, BindingType
 from textual.geometry import Size
 from textual.screen import Screen
 
 from pollconsole import words
 from pollconsole.draw import Line
+from pollconsole.key_names import ACTIONS
 from pollconsole.state import State
 from pollconsole.widgets import OneLine
 from pollcore.facts import Moment
@@ -21,10 +23,20 @@ from pollcore.facts import Moment
 GAP = ("  ", "text")
 
 
+def bound(name: str, action: str, tooltip: str | None = None) -> Binding:
+    """The binding of an action that HOME/keys.toml can give other keys. *tooltip*: more words for the help."""
+    named = ACTIONS[name]
+    return Binding(",".join(named.keys), action, named.does, id=name, tooltip=tooltip or "")
+
+
 class ConsoleScreen(Screen[None]):
     """A screen over the shared state. `tick` is called four times a second while it is on top."""
 
     AUTO_FOCUS: ClassVar[str | None] = None
+    beside: ClassVar[bool] = False
+    """It stands beside the table: another one takes its place."""
+    below: bool = False
+    """One that stands beside the table may be opened over it."""
     BINDINGS: ClassVar[list[BindingType]] = []
 
     def __init__(self, state: State) -> None:
@@ -48,8 +60,38 @@ class ConsoleScreen(Screen[None]):
         """Draw the first line anew."""
         self.query_one("#head", OneLine).show(title, waiting_line(self.state, now))
 
+    def begin_typing(self, event: events.Key, **acts: Callable[[], None]) -> None:
+        """Begin at once what gives the next keys another meaning. *acts*: by the name of the action (`key_names`).
+
+        A binding's action runs after its key went up to the app; a key typed right behind it, or while the terminal
+        stood still, has reached this screen by then and would mean what it meant before.
+        """
+        for name, act in acts.items():
+            if event.key in self.state.keymap.keys(name):
+                event.stop()
+                event.prevent_default()
+                act()
+
     def tick(self, now: Moment, changed: bool) -> None:
         """Time passed; *changed*: rows or questions are new."""
+
+    def why_not(self, action: str) -> str | None:  # noqa: ARG002
+        """Why *action*, as a binding names it, cannot be used now, in a few words; None: it can."""
+        return None
+
+    def why_no_question(self, operation_id: str | None) -> str | None:
+        """Why no question on this operation can be opened; None: one is open, or can be asked for."""
+        board = self.state.board
+        operation = board.operations.get(operation_id or "")
+        if operation_id in board.questions:
+            return None
+        if operation is None or operation.status.is_end:
+            return "it has ended, there is nothing to decide" if operation_id else "no row here"
+        return "this console was started to look; it opens no question" if self.state.read_only else None
+
+    def key_of(self, name: str) -> str:
+        """The key of an action as it is in force."""
+        return self.state.keymap.shown(name)
 
     def keys(self, *pairs: tuple[str, str], right: Line = ()) -> None:
         """Draw the footer: key and what it does."""
@@ -69,7 +111,9 @@ def waiting_line(state: State, now: Moment) -> Line:
     waiting = state.board.waiting(now)
     if not waiting.total:
         return (("nothing waits for you ", "muted"),)
-    return ((f"! {waiting.total:,} waiting, oldest {words.span(waiting.oldest_ms)} ", "attention-text"),)
+    counts = (("approvals", waiting.approvals), ("decisions", waiting.escalations))
+    said = ", ".join(f"{state.keymap.shown(name)} {count:,}" for name, count in counts if count)
+    return ((f"! {said} waiting, oldest {words.span(waiting.oldest_ms)} ", "attention-text"),)
 
 
 def strip_line(state: State, now: Moment) -> Line:
@@ -78,14 +122,15 @@ def strip_line(state: State, now: Moment) -> Line:
     if not waiting.total:
         return ((" nothing waits for you", "muted"),)
     parts = []
-    if waiting.approvals:
-        parts.append(f"{waiting.approvals} approval{'s' * (waiting.approvals > 1)}")
-    if waiting.escalations:
-        cards = (
-            f" on {waiting.causes:,} card{'s' * (waiting.causes > 1)}" if waiting.causes < waiting.escalations else ""
-        )
-        parts.append(f"{waiting.escalations:,} decision{'s' * (waiting.escalations > 1)}{cards}")
+    for name, count, on in (
+        ("approval", waiting.approvals, waiting.approval_cards),
+        ("decision", waiting.escalations, waiting.causes),
+    ):
+        if count:
+            cards = f" on {on:,} card{'s' * (on > 1)}" if on < count else ""
+            parts.append(f"{count:,} {name}{'s' * (count > 1)}{cards}")
     said = f" ! {' and '.join(parts)} waiting, oldest {words.span(waiting.oldest_ms)}"
     line: Line = ((said, "attention-text"), (" - ", "attention-text"))
-    keys = [key for key, count in (("E", waiting.escalations), ("A", waiting.approvals)) if count]
+    named = (("approvals", waiting.approvals), ("decisions", waiting.escalations))
+    keys = [state.keymap.shown(name) for name, count in named if count]
     return (*line, (" or ".join(keys), "key"), (" opens" if len(keys) == 1 else " open", "attention-text"))

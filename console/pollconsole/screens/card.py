@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Protocol
 from textual.binding import Binding, BindingType
 
 from pollconsole.approve import approve
+from pollconsole.board import APPROVALS
 from pollconsole.core_thread import TooSlow
 from pollconsole.draw import Line, text
 from pollconsole.guard_facts import Choice as Key
@@ -23,6 +24,8 @@ from pollconsole.guard_facts import Evidence, Inspect, Way
 from pollconsole.safe import safe
 from pollconsole.screens.card_lines import Drawable, body_lines, confirm_lines, outcome_words
 from pollconsole.screens.deciding import MAX_LABEL, DecidingScreen
+from pollconsole.screens.note import Note
+from pollconsole.screens.queue import cards_of, row_id
 from pollconsole.state import State as Shared
 from pollconsole.widgets import LinesView
 from pollcore.facts import Choice, ChoiceKind, Escalation, Moment, Operation, PollconsoleError, Stale
@@ -80,6 +83,13 @@ class CardScreen(DecidingScreen):
         if operation_id == self.operation_id:
             self._draw(shown)
 
+    def guard_again(self) -> None:
+        shown = self.shown
+        if shown is None or self._moved(shown):
+            self._load(((" the operation changed: the card was drawn anew", "attention"),))
+        else:
+            self._draw(shown)
+
     def _draw(self, shown: Shown) -> None:
         """Draw *shown* and guard exactly these lines."""
         self.shown = shown
@@ -100,12 +110,25 @@ class CardScreen(DecidingScreen):
 
     def tick(self, now: Moment, changed: bool) -> None:
         """The head counts on; a card whose question or version moved is drawn anew (E7)."""
+        if changed:
+            self._follow_queue()
         place = f" {self.ids.index(self.operation_id) + 1} of {len(self.ids)} " if len(self.ids) > 1 else " "
         self.show_head(((" card", "title"), (place, "muted")), now)
         more = (("[ ]", "other"),) if len(self.ids) > 1 else ()
-        self.show_keys(("1-9", "choose, then the letter shown"), ("PgDn", "scroll"), *more, ("Esc", "leave"))
-        if changed and self.shown is not None and not self._busy and self._moved(self.shown):
+        keys = (("1-9", "choose, then the letter shown"), ("j k", "scroll"), *more, ("w", "note"))
+        self.show_keys(*keys, ("Esc", "leave"))
+        steady = self._busy or self.note.writing
+        if changed and self.shown is not None and not steady and self._moved(self.shown):
             self._load(((" the operation changed: the card was drawn anew", "attention"),))
+
+    def _follow_queue(self) -> None:
+        """`card 3 of 29`: of those that wait now, as the queue and the strip count them. The card itself stays."""
+        question = self.shown.question if self.shown is not None else None
+        if len(self.ids) > 1 and question is not None:
+            cards = cards_of(self.state.board, approvals=question.reason in APPROVALS)
+            ids = tuple(row_id(each) for each in cards)
+            if self.operation_id in ids:
+                self.ids = ids
 
     def _moved(self, shown: Shown) -> bool:
         board = self.state.board
@@ -124,6 +147,7 @@ class CardScreen(DecidingScreen):
         if shown is None or self._busy:
             return
         self._busy = True
+        self.note.end(keep=False)  # what was shown is what is recorded
         self.guarded.guard_close()
         self.say_beside("carrying it out ...")
         choice = next(each for each in shown.card.choices if each.key == evidence.choice)
@@ -131,7 +155,7 @@ class CardScreen(DecidingScreen):
 
     async def _carry_out(self, shown: Shown, choice: Choice, evidence: Evidence) -> None:
         try:
-            after = await approve(self.state.link, shown, evidence)
+            after = await approve(self.state.link, shown, evidence, self.note.text or None)
         except Stale as error:
             self._again(f"refused, nothing was done: {error}")
         except TooSlow as error:
@@ -166,5 +190,6 @@ class CardScreen(DecidingScreen):
         at = waiting.index(self.operation_id) + by
         if 0 <= at < len(waiting) and not self._busy:
             self.operation_id = waiting[at]
+            self.note = Note()
             self.query_one("#card", LinesView).scroll_home(animate=False)
             self._load()

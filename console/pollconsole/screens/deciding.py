@@ -1,9 +1,11 @@
 """What every card has on its screen: the text, the confirmation, the guard's lines, and the keys that only move.
 
-Job: compose, paint the guard's view, scroll. Must not know: what is asked, how a choice is carried out. Nothing here
-takes the focus; leaving decides nothing; every key but the guard's is counted and ignored.
+Job: compose, paint the guard's view, scroll, write a note. Must not know: what is asked, how a choice is carried out.
+Nothing here takes the focus; leaving decides nothing; every key but the guard's is counted and ignored. While a note is
+written no guard is open, so nothing can be decided; then the card is guarded anew, from LOCKED on, the note among its
+lines.
 
-Source: spec G3, G4, G8.
+Source: spec A1, G3, G4, G8.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
@@ -21,6 +24,7 @@ from pollconsole.guard_facts import Choice as Key
 from pollconsole.guarded import GuardedApp, GuardedCard
 from pollconsole.screens.base import ConsoleScreen
 from pollconsole.screens.card_lines import guard_bar
+from pollconsole.screens.note import Note
 from pollconsole.state import State as Shared
 from pollconsole.widgets import LinesView, OneLine
 
@@ -40,24 +44,29 @@ class DecidingScreen(ConsoleScreen):
     CSS = """
     #card { height: 1fr; padding: 0 0 0 2; }
     #why { height: auto; padding: 0 0 0 1; display: none; }
+    #note { height: auto; padding: 0 0 0 2; display: none; }
     #confirm { height: auto; max-height: 17; padding: 0 0 0 2; display: none;
         border-top: solid $warning; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "leave it waiting"),
-        Binding("down", "scroll(1)", "down"),
-        Binding("up", "scroll(-1)", "up"),
+        # fixed: no file gives a card other keys
+        Binding("down,j", "scroll(1)", "down"),
+        Binding("up,k", "scroll(-1)", "up"),
         Binding("pagedown", "page(1)", "page down"),
         Binding("pageup", "page(-1)", "page up"),
-        Binding("home", "ends(0)", "first"),
-        Binding("end", "ends(1)", "last"),
+        Binding("home,g", "ends(0)", "first"),
+        Binding("end,G", "ends(1)", "last"),
+        Binding("w", "note", "note", tooltip="write a note that is recorded with the decision"),
     ]
-    more_keys: ClassVar[frozenset[str]] = frozenset()
-    """Keys beside those that move, which reach this screen's own bindings while its card is open."""
+    more_keys: ClassVar[frozenset[str]] = frozenset("jkgGw")
+    """Keys beside the guard's own that reach this screen's bindings while its card is open; like every input they end
+    the quiet."""
 
     def __init__(self, state: Shared) -> None:
         super().__init__(state)
         self.notice: Line = ()
+        self.note = Note()
         self._busy = False
         self._view: GuardView | None = None
         self._confirms: Mapping[str, Sequence[Line]] = {}
@@ -80,6 +89,7 @@ class DecidingScreen(ConsoleScreen):
         yield LinesView(self.state, id="card", indent=INDENT)
         yield LinesView(self.state, id="why", indent=0)
         yield LinesView(self.state, id="confirm", indent=INDENT)
+        yield LinesView(self.state, id="note", indent=INDENT)
         yield OneLine(self.state, ground="attention", id="guard")
         yield OneLine(self.state, ground="attention", id="prompt")
         yield OneLine(self.state, id="said")
@@ -96,6 +106,10 @@ class DecidingScreen(ConsoleScreen):
 
     def inspected(self, chosen: Inspect) -> None:
         """A choice that decides nothing was taken."""
+        raise NotImplementedError
+
+    def guard_again(self) -> None:
+        """The note was written: draw the card with it, locked anew."""
         raise NotImplementedError
 
     def show_reading(self, notice: Line = ()) -> None:
@@ -121,6 +135,9 @@ class DecidingScreen(ConsoleScreen):
     def show_keys(self, *pairs: tuple[str, str]) -> None:
         """The footer: *pairs* in the first step; in the second every key but the letter goes back."""
         self._keys = pairs
+        if self.note.writing:
+            self.keys(("Enter", "keep the note"), ("Esc", "leave it as it was"))
+            return
         if self._view is not None and self._view.step == 2 and not self._busy:
             pairs = (("the letter shown", "confirms"), ("any other key", "goes back"))
         self.keys(*pairs)
@@ -136,16 +153,19 @@ class DecidingScreen(ConsoleScreen):
         self.query_one("#guard", OneLine).show(((" Esc goes back", "muted"),))
 
     def show_lines(self, lines: Sequence[Line]) -> LinesView:
-        """Draw the card's text."""
+        """Draw the card's text, and the note under it."""
         body = self.query_one("#card", LinesView)
         body.wrap_for(self.text_width)
-        body.show(lines)
+        body.show([*lines, *self.note.shown])
         self.query_one("#said", OneLine).show(self.notice)
         self._show_reason(self._reason)
         return body
 
     def guard(self, digest: str, keys: tuple[Key, ...], confirms: Mapping[str, Sequence[Line]]) -> None:
         """Guard exactly the lines that are drawn. *confirms*: by digit, what is about to be done."""
+        if self.note.writing:
+            self._draw_note()
+            return
         if self.state.read_only:
             self.query_one("#guard", OneLine).show(((" READ-ONLY", "held"),))
             self.query_one("#prompt", OneLine).show(((" this console was started to look, not to decide", "muted"),))
@@ -202,10 +222,55 @@ class DecidingScreen(ConsoleScreen):
 
     # --- keys ---------------------------------------------------------------------------------------------------------
 
-    def on_key(self) -> None:
-        """A key that the guard did not use up."""
-        if self._reason:
+    def on_key(self, event: events.Key) -> None:
+        """A key that the guard did not use up; while a note is written there is no guard, and all of them are text."""
+        if self.note.writing:
+            event.stop()
+            event.prevent_default()
+            self._write(event)
+        elif self._reason:
             self._show_reason(())
+
+    def on_paste(self, event: events.Paste) -> None:
+        if self.note.writing:
+            event.stop()
+            self.note.paste(event.text)
+            self._draw_note()
+
+    def action_note(self) -> None:
+        """Write a note. The card is closed to the guard meanwhile: no key can choose or confirm."""
+        view = self._view
+        if view is None or view.step != 1 or view.state is State.DECIDED or self._busy or self.state.read_only:
+            return
+        self.guarded.guard_close()
+        self.note.begin()
+        self._show_reason(())
+        self.query_one("#confirm").display = False
+        self.query_one("#guard", OneLine).show(
+            ((" LOCKED", "danger"), ("   nothing can be chosen while you write", "muted"))
+        )
+        self.query_one("#prompt", OneLine).show(((" the note is recorded with what you decide then", "muted"),))
+        self.say_beside("")
+        self._draw_note()
+
+    def _write(self, event: events.Key) -> None:
+        if event.key not in ("enter", "escape"):
+            self.note.type(event.key, event.character)
+            self._draw_note()
+            return
+        self.note.end(keep=event.key == "enter")
+        self._draw_note()
+        self.query_one("#card", LinesView).scroll_home(animate=False)  # it must be seen whole once more
+        self.guard_again()
+
+    def _draw_note(self) -> None:
+        view = self.query_one("#note", LinesView)
+        view.display = self.note.writing
+        if self.note.writing:
+            view.wrap_for(self.text_width)
+            view.show((self.note.line,))
+            view.styles.height = len(view.lines)
+        self.show_keys(*self._keys)
 
     def action_leave(self) -> None:
         if self._view is not None and self._view.state is State.DECIDED and self._busy:

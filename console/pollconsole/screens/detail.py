@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Final
 
-from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from pollconsole import rows, words
+from pollconsole import rows, times, words
 from pollconsole.chart import chart_lines, instant_of
 from pollconsole.draw import Line, Span, join, text
-from pollconsole.safe import is_drawn
-from pollconsole.screens.base import ConsoleScreen
+from pollconsole.screens.base import bound
+from pollconsole.screens.searching import SearchingScreen
 from pollconsole.screens.story import StoryView
 from pollconsole.state import State
 from pollconsole.widgets import LinesView, OneLine
@@ -26,10 +25,9 @@ from pollcore.facts import MINUTE, Instant, Moment, Operation, deadline_left
 BAR: Final = 20
 NAME: Final = 12
 MAX_VALUE: Final = 300
-MAX_NEEDLE: Final = 60
 
 
-class DetailScreen(ConsoleScreen):
+class DetailScreen(SearchingScreen):
     """Budgets above, the story below."""
 
     CSS = """
@@ -37,29 +35,26 @@ class DetailScreen(ConsoleScreen):
     #story { height: 1fr; padding: 0 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,left", "leave", "back"),
-        Binding("down,j", "scroll(1)", "down"),
-        Binding("up,k", "scroll(-1)", "up"),
-        Binding("pagedown,ctrl+d", "scroll(10)", "page down"),
-        Binding("pageup,ctrl+u", "scroll(-10)", "page up"),
-        Binding("home,g", "ends(0)", "first"),
-        Binding("end,G", "ends(1)", "last"),
-        Binding("o", "question", "open the question"),
-        Binding("slash", "search", "search the story"),
-        Binding("n", "match(1)", "next place"),
-        Binding("N", "match(-1)", "previous place"),
-        Binding("c", "copy_id", "copy id"),
-        Binding("C", "copy_detail", "copy detail"),
+        Binding("escape", "leave", "back"),
+        bound("back", "leave"),
+        bound("down", "scroll(1)"),
+        bound("up", "scroll(-1)"),
+        bound("page_down", "scroll(10)"),
+        bound("page_up", "scroll(-10)"),
+        bound("first", "ends(0)"),
+        bound("last", "ends(1)"),
+        bound("question", "question"),
+        bound("copy_id", "copy_id"),
+        bound("copy_detail", "copy_detail"),
     ]
+
+    searched = "the story"
 
     def __init__(self, state: State, operation_id: str, *, over_card: bool = False) -> None:
         super().__init__(state)
         self.operation_id = operation_id
         self._over_card = over_card
-        self.typing = False
-        """While what to look for in the story is typed, keys mean that alone."""
-        self.needle = ""
-        self._place = ""
+        self.below = not over_card
 
     def compose(self) -> ComposeResult:
         yield OneLine(self.state, ground="footer", id="head")
@@ -93,27 +88,22 @@ class DetailScreen(ConsoleScreen):
         events_seen = self.query_one(StoryView).events
         at = instant_of(events_seen[-1].get("at")) if events_seen else None
         last = None if at is None else Instant(at)
-        return fact_lines(operation, now, asked, self.state.done.get(self.operation_id), last)
+        did = self.state.done.get(self.operation_id)
+        return fact_lines(operation, now, asked, did, last, exact=self.state.exact)
 
     def _draw_rule(self) -> None:
         """What is looked for and where it stands, or what was just said, else a rule."""
         rule = self.query_one("#rule", OneLine)
-        messages = self.state.messages
-        said: Line = ()
-        if messages and messages[-1].young:
-            said = ((" ", "text"), (messages[-1].text, messages[-1].role), (" ", "text"))
-        if self.typing or self.needle:
-            sought = f" / {self.needle}{'_' if self.typing else ''}"
-            role = "attention" if self.typing else "key"
-            rule.show(((sought, role), (f"  {self._place}", "muted")), said)
+        sought, said = self.search_line(), self.said_line()
+        if sought:
+            rule.show(sought, said)
         elif said:
             rule.show(said)
         else:
             rule.show(((" story, UTC ", "faint"), ("-" * max(0, self.app.size.width - 14), "bar-empty")))
 
     def _draw_keys(self, asked: bool, ended: bool) -> None:
-        if self.typing:
-            self.keys(("Enter", "look for it"), ("Esc", "leave the search"))
+        if self.search_keys():
             return
         back = ("Esc", "back to the card" if self._over_card else "back")
         question: tuple[tuple[str, str], ...] = ()
@@ -121,40 +111,8 @@ class DetailScreen(ConsoleScreen):
             question = (("o", "open the question" if asked else "ask for a decision"),)
         self.keys(back, *question, ("j k", "story"), ("/", "search"), ("c C", "copy"), ("?", "help"))
 
-    # --- the search ---------------------------------------------------------------------------------------------------
-
-    def on_key(self, event: events.Key) -> None:
-        if not self.typing:
-            return
-        event.stop()
-        event.prevent_default()
-        if event.key == "enter":
-            self.typing = False
-            self.action_match(1)
-        elif event.key == "escape":
-            self.typing, self.needle, self._place = False, "", ""
-            self.query_one(StoryView).search("", 1)
-        elif event.key == "backspace":
-            self.needle = self.needle[:-1]
-        elif event.key == "ctrl+u":
-            self.needle = ""
-        elif event.character and is_drawn(event.character) and len(self.needle) < MAX_NEEDLE:
-            self.needle += event.character
-        self.tick(self.state.now(), False)
-
-    def action_search(self) -> None:
-        self.typing, self.needle, self._place = True, "", ""
-        self.query_one(StoryView).found = None
-        self.tick(self.state.now(), False)
-
-    def action_match(self, by: int) -> None:
-        if not self.needle:
-            self._place = ""
-            self.state.say("/ searches the story; n and N go from place to place", "muted")
-        else:
-            which, many = self.query_one(StoryView).search(self.needle, by)
-            self._place = f"{which} of {many}" if many else "not in this story"
-        self.tick(self.state.now(), False)
+    def go_to(self, needle: str, by: int) -> tuple[int, int]:
+        return self.query_one(StoryView).search(needle, by)
 
     # --- keys ---------------------------------------------------------------------------------------------------------
 
@@ -195,9 +153,16 @@ class DetailScreen(ConsoleScreen):
 
 
 def fact_lines(
-    operation: Operation, now: Moment, asked: bool, did: str | None = None, last: Instant | None = None
+    operation: Operation,
+    now: Moment,
+    asked: bool,
+    did: str | None = None,
+    last: Instant | None = None,
+    *,
+    exact: bool = False,
 ) -> list[Line]:
-    """The record as lines: budgets, the two facts side by side, who and where. *last*: of its last event, if known."""
+    """The record as lines: budgets, the two facts side by side, who and where. *last*: of its last event, if known.
+    *exact*: its times in full, too."""
     lines: list[Line] = []
     if did:
         lines.append(_pair("decided", (did, "good")))
@@ -206,7 +171,26 @@ def fact_lines(
     lines += _budgets(operation, now, last)
     lines += _two_facts(operation, now)
     lines += _origin(operation, now)
+    if exact:
+        lines += _times(operation)
     return lines
+
+
+def _times(operation: Operation) -> list[Line]:
+    """Every time of the record, UTC and local."""
+    http = operation.last_http
+    known: list[tuple[str, Instant | None]] = [
+        ("submitted", operation.started_at),
+        ("deadline", operation.deadline_at),
+        ("useful until", operation.useful_until),
+        ("expires", operation.provider_expires_at),
+        ("next request", operation.next_poll_at),
+        ("held until", operation.hold_until),
+        ("answered", None if http is None else http.answered_at),
+        ("no answer", operation.last_fault_at),
+        ("state since", operation.memory.changed_at),
+    ]
+    return [_pair(name, (times.exactly(at), "text")) for name, at in known if at is not None]
 
 
 def _pair(name: str, *spans: Span) -> Line:
@@ -236,7 +220,7 @@ def _budgets(operation: Operation, now: Moment, last: Instant | None) -> list[Li
 def _time(operation: Operation, now: Moment, last: Instant | None) -> Line:
     """What is used of the time; of an ended operation, how long it took until its last event."""
     whole = operation.deadline_at - operation.started_at
-    deadline = (f"  deadline {words.clock(operation.deadline_at, now.wall)}", "muted")
+    deadline = (f"  deadline {times.short(operation.deadline_at, now.wall)}", "muted")
     if operation.status.is_end:
         took = max(0, (last or _last_known(operation)) - operation.started_at)
         said = f"  took {words.span(took)} of {words.span(whole)}"
@@ -307,15 +291,15 @@ def _origin(operation: Operation, now: Moment) -> list[Line]:
             (f"  extended {operation.extensions_used} times", "muted"),
         ),
     ]
-    times: list[tuple[str, Instant | None]] = [
+    ends: list[tuple[str, Instant | None]] = [
         ("useful until ", operation.useful_until),
         ("provider expiry ", operation.provider_expires_at),
     ]
     who: tuple[Span, ...] = (
-        (words.clock(operation.started_at, now.wall), "text"),
+        (times.clock(operation.started_at, now.wall), "text"),
         text(f" by {_who(given.caller, given.os_user or 'unknown user')}", "muted", 100),
     )
-    for name, at in times:
+    for name, at in ends:
         if at is not None:
             late = "danger" if at - now.wall < 5 * MINUTE else "text"
             who = (*who, (f"  {name}", "muted"), (words.clock(at, now.wall), late))

@@ -16,8 +16,8 @@ _WHAT: Final = (
 )
 
 
-def greeting_lines(*, demo: bool, read_only: bool) -> list[Line]:
-    """Welcome, three lines of what this is, the way on."""
+def greeting_lines(*, demo: bool, read_only: bool, providers: str = "P", keys: str = "?") -> list[Line]:
+    """Welcome, three lines of what this is, the way on. *providers*, *keys*: the keys that show them."""
     lines: list[Line] = [(("Welcome. No operation was handed over yet.", "title"),), ()]
     lines += [((each, "text"),) for each in _WHAT]
     lines.append(())
@@ -28,9 +28,10 @@ def greeting_lines(*, demo: bool, read_only: bool) -> list[Line]:
         (("  pollconsole demo", "key"),),
         (),
         (("The first provider: its contract into HOME/providers/, then a job:", "muted"),),
-        (("  pollconsole provider check ./acme.toml", "key"), ("   P shows all there are", "muted")),
+        (("  pollconsole provider check ./acme.toml", "key"), (f"   {providers} shows all there are", "muted")),
         (("  pollconsole submit --provider acme --job-id JOB --deadline 30m", "key"),),
     ]
+    lines += [(), (((f"{keys} lists every key. Nothing that you press here can grant anything.", "muted")),)]
     if read_only:
         lines.append((("This console was started to look: it polls nothing itself.", "held"),))
     return lines

@@ -50,7 +50,7 @@ class GroupScreen(DecidingScreen):
         Binding("l", "members", "the list"),
         Binding("r", "again", "draw anew"),
     ]
-    more_keys = frozenset({"l", "r", "enter"})
+    more_keys = DecidingScreen.more_keys | {"l", "r", "enter"}
     """Enter does nothing on the card; over it, in the list, it opens a record."""
 
     def __init__(self, state: Shared, cause: str) -> None:
@@ -83,6 +83,12 @@ class GroupScreen(DecidingScreen):
             return
         self._draw(shown)
 
+    def guard_again(self) -> None:
+        if self.shown is None:
+            self._load()
+        else:
+            self._draw(self.shown)
+
     def _draw(self, shown: ShownGroup) -> None:
         """Draw *shown* and guard exactly these lines."""
         self.shown = shown
@@ -105,8 +111,8 @@ class GroupScreen(DecidingScreen):
         if changed and self.shown is not None and not self._busy:
             self._since = self._moved_since(self.shown)
         self.show_head(((" card of one cause ", "title"), *self._since), now)
-        keys = (("1-9", "choose, then the letter shown"), ("l", "list"), ("r", "anew"), ("PgDn", "scroll"))
-        self.show_keys(*keys, ("Esc", "leave"))
+        keys = (("1-9", "choose, then the letter shown"), ("l", "list"), ("r", "anew"), ("j k", "scroll"))
+        self.show_keys(*keys, ("w", "note"), ("Esc", "leave"))
 
     def _moved_since(self, shown: ShownGroup) -> Line:
         board = self.state.board
@@ -129,6 +135,7 @@ class GroupScreen(DecidingScreen):
         if shown is None or self._busy:
             return
         self._busy = True
+        self.note.end(keep=False)  # what was shown is what is recorded
         self.guarded.guard_close()
         option = next(each for each in shown.card.choices if each.key == evidence.choice)
         self.say_beside(f"carrying it out on {option.count:,} operations ...")
@@ -136,7 +143,7 @@ class GroupScreen(DecidingScreen):
 
     async def _carry_out(self, shown: ShownGroup, evidence: Evidence) -> None:
         try:
-            outcome = await approve_group(self.state.link, shown, evidence)
+            outcome = await approve_group(self.state.link, shown, evidence, self.note.text or None)
         except Stale as error:
             self._again(f"refused, nothing was done: {error}")
         except TooSlow as error:

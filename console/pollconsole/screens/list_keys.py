@@ -6,29 +6,33 @@ None of these changes an operation.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 
-from pollconsole.board import View, finder
+from pollconsole.board import View
+from pollconsole.carry import Format
 from pollconsole.draw import join
-from pollconsole.screens.base import ConsoleScreen
-from pollconsole.screens.detail import fact_lines
+from pollconsole.row_facts import finder
+from pollconsole.screens.base import ConsoleScreen, bound
 from pollconsole.screens.operation_table import OperationTable
+
+_OF_A_ROW: Final = frozenset({"detail", "mark", "pin", "copy_id", "copy_detail"})
 
 
 class ListKeys(ConsoleScreen):
     """What the first screen can do with rows beside opening them."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("space", "mark", "mark"),
-        Binding("U", "unmark", "unmark all"),
-        Binding("asterisk", "pin", "pin on top"),
-        Binding("n", "match(1)", "next match"),
-        Binding("N", "match(-1)", "previous match"),
-        Binding("c", "copy_id", "copy id"),
-        Binding("C", "copy_detail", "copy detail"),
-        Binding("x", "export", "export the view"),
+        bound("mark", "mark"),
+        bound("unmark", "unmark"),
+        bound("pin", "pin"),
+        bound("next_match", "match(1)"),
+        bound("previous_match", "match(-1)"),
+        bound("copy_id", "copy_id"),
+        bound("copy_detail", "copy_detail"),
+        bound("export", "export('jsonl')"),
+        bound("export_csv", "export('csv')"),
     ]
 
     @property
@@ -38,6 +42,18 @@ class ListKeys(ConsoleScreen):
     def _redraw(self) -> None:
         raise NotImplementedError
 
+    def why_not(self, action: str) -> str | None:
+        name, board, state = action.partition("(")[0], self.state.board, self.state
+        if name == "question":
+            return self.why_no_question(self.table.cursor_id)
+        if (name in _OF_A_ROW and self.table.cursor_id is None) or (name == "export" and not self.table.ids):
+            return "no row here"
+        if name == "unmark" and not board.marked:
+            return "nothing is marked"
+        if name == "match" and not (state.needle or state.last_needle):
+            return "nothing was looked for yet"
+        return None
+
     def action_mark(self) -> None:
         """Mark the row under the cursor, or take its mark away, and go on to the next."""
         marked, chosen = self.state.board.marked, self.table.cursor_id
@@ -46,13 +62,18 @@ class ListKeys(ConsoleScreen):
         marked.symmetric_difference_update({chosen})
         if self.state.view is not View.MARKED:
             self.table.move(1)
-        self.state.say(f"{len(marked)} marked; 7 shows them, U unmarks all", "muted")
+        self.state.say(
+            f"{len(marked)} marked; {self.key_of('view_marked')} shows them, {self.key_of('unmark')} unmarks all",
+            "muted",
+        )
         self._redraw()
 
     def action_unmark(self) -> None:
         count = len(self.state.board.marked)
         self.state.board.marked.clear()
-        self.state.say(f"{count} unmarked" if count else "nothing is marked; space marks a row", "muted")
+        self.state.say(
+            f"{count} unmarked" if count else f"nothing is marked; {self.key_of('mark')} marks a row", "muted"
+        )
         self._redraw()
 
     def action_pin(self) -> None:
@@ -74,11 +95,12 @@ class ListKeys(ConsoleScreen):
         state, table = self.state, self.table
         needle = state.needle or state.last_needle
         if not needle:
-            state.say("nothing was looked for yet; / filters", "muted")
+            state.say(f"nothing was looked for yet; {self.key_of('filter')} filters", "muted")
             self._redraw()
             return
-        fits, rows = finder(needle), state.board.operations
-        found = [n for n, each in enumerate(table.ids) if each in rows and fits(rows[each])]
+        fits, board = finder(needle), state.board
+        rows = board.operations
+        found = [n for n, each in enumerate(table.ids) if each in rows and fits(board.facts(rows[each]))]
         later = [n for n in found if n > table.cursor] if by > 0 else [n for n in reversed(found) if n < table.cursor]
         if not found:
             state.say(f"no row here matches {needle}", "attention")
@@ -93,15 +115,17 @@ class ListKeys(ConsoleScreen):
             self._app.copy(self.table.cursor_id, "the id")
 
     def action_copy_detail(self) -> None:
+        from pollconsole.screens.detail import fact_lines
+
         operation = self.state.board.operations.get(self.table.cursor_id or "")
         if operation is not None:
             asked = self.state.board.asked(operation)
             lines = fact_lines(operation, self.state.now(), asked, self.state.done.get(operation.operation_id))
             self._app.copy(f"{operation.operation_id}\n{join(lines)}", f"the detail of {operation.operation_id}")
 
-    def action_export(self) -> None:
-        """Every row of the view, as filtered and ordered now."""
-        self._app.export(tuple(self.table.ids))
+    def action_export(self, form: str) -> None:
+        """Every row of the view, as filtered and ordered now, as JSON lines or CSV."""
+        self._app.export(tuple(self.table.ids), Format(form))
 
     @property
     def _app(self) -> Any:

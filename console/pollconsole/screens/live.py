@@ -14,19 +14,21 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
+from textual.timer import Timer
 
 from pollconsole import rows
 from pollconsole.board import SORT_KEYS, View
 from pollconsole.draw import Line, text
 from pollconsole.safe import is_drawn
-from pollconsole.screens.base import strip_line
+from pollconsole.screens.base import bound, strip_line
 from pollconsole.screens.greeting import greeting_lines
 from pollconsole.screens.list_keys import ListKeys
-from pollconsole.screens.operation_table import OperationTable, column_line, head_lines, view_lines
+from pollconsole.screens.operation_table import OperationTable, column_line, view_lines
+from pollconsole.screens.status_line import head_lines
 from pollconsole.screens.story import StoryView
 from pollconsole.state import State
 from pollconsole.widgets import LinesView, OneLine
-from pollcore.facts import Moment
+from pollcore.facts import SECOND, Moment
 
 SIDE_WIDTH: Final = 52
 SIDE_FROM: Final = 130
@@ -34,6 +36,10 @@ SIDE_FROM: Final = 130
 RESORT_TICKS: Final = 4
 """Rows are ordered anew at most once a second."""
 MAX_NEEDLE: Final = 60
+MANY: Final = 1_000
+"""From so many rows on, ordering them is no part of showing a typed letter."""
+ORDER_AFTER_S: Final = 0.05
+"""Later than the next frame."""
 
 
 class LiveScreen(ListKeys):
@@ -45,21 +51,22 @@ class LiveScreen(ListKeys):
     #greeting {{ height: 100%; width: 1fr; padding: 1 2; display: none; }}
     #side {{ width: {SIDE_WIDTH}; height: 100%; border-left: solid $panel; padding-left: 1; }}
     """
+    below = True
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("down,j", "move(1)", "down"),
-        Binding("up,k", "move(-1)", "up"),
-        Binding("pagedown,ctrl+d", "page(1)", "page down"),
-        Binding("pageup,ctrl+u", "page(-1)", "page up"),
-        Binding("home,g", "end(0)", "first"),
-        Binding("end,G", "end(1)", "last"),
-        Binding("enter,t", "detail", "detail"),
-        Binding("o", "question", "open the question"),
-        Binding("slash", "filter", "filter"),
-        Binding("s", "sort", "sort"),
-        Binding("S", "reverse", "reverse"),
-        Binding("p", "pause", "pause the display"),
+        bound("down", "move(1)"),
+        bound("up", "move(-1)"),
+        bound("page_down", "page(1)"),
+        bound("page_up", "page(-1)"),
+        bound("first", "end(0)"),
+        bound("last", "end(1)"),
+        bound("detail", "detail"),
+        bound("question", "question"),
+        bound("filter", "filter"),
+        bound("sort", "sort"),
+        bound("reverse", "reverse"),
+        bound("pause", "pause"),
         Binding("escape", "back", "clear the filter"),
-        *(Binding(str(number), f"view({number})", view.value) for number, view in enumerate(View, 1)),
+        *(bound(f"view_{view.value.replace(' ', '_')}", f"view({number})") for number, view in enumerate(View, 1)),
     ]
 
     def __init__(self, state: State) -> None:
@@ -69,6 +76,9 @@ class LiveScreen(ListKeys):
         self._ticks = 0
         self._dirty = True
         self._seen_rows = False
+        self._ordering: Timer | None = None
+        self._counted_down = 0
+        """The second of the core's clock that the countdowns show: all of them go on together, in one frame."""
 
     def compose(self) -> ComposeResult:
         yield OneLine(self.state, ground="footer", id="head")
@@ -106,8 +116,9 @@ class LiveScreen(ListKeys):
         loaded = self.state.board.latest.loaded
         if loaded and not self.state.paused and (not self._seen_rows or self._ticks % RESORT_TICKS == 0):
             self._order(now)
-        elif not self.state.paused:
+        elif not self.state.paused and (changed or now.wall // SECOND != self._counted_down):
             self.table.refresh_changed()
+        self._counted_down = now.wall // SECOND
         self._ticks += 1
         self._greet(loaded and not self.state.board.operations)
         self._draw_head(now)
@@ -126,7 +137,9 @@ class LiveScreen(ListKeys):
         """Where nothing was ever handed over, say what this is and how to go on."""
         greeting = self.query_one("#greeting", LinesView)
         if empty:
-            greeting.show(greeting_lines(demo=self.state.title.startswith("demo"), read_only=self.state.read_only))
+            state, key_of = self.state, self.key_of
+            demo, keys = state.title.startswith("demo"), {"providers": key_of("providers"), "keys": key_of("help")}
+            greeting.show(greeting_lines(demo=demo, read_only=state.read_only, **keys))
         if greeting.display is not empty:
             greeting.display = empty
             self.table.display = not empty
@@ -141,11 +154,11 @@ class LiveScreen(ListKeys):
             if ids:
                 state.cursor_at_start = None
             self.table.show_ids(ids)
-        else:
+        elif now.wall // SECOND != self._counted_down:
             self.table.refresh_changed()
 
     def _draw_head(self, now: Moment) -> None:
-        self.query_one("#head", OneLine).show(*head_lines(self.state, now))
+        self.query_one("#head", OneLine).show(*head_lines(self.state, now, self.app.size.width))
 
     def _draw_columns(self) -> None:
         shape = self.table.shape if self.table.display else ()
@@ -161,7 +174,10 @@ class LiveScreen(ListKeys):
         line = self.query_one("#said", OneLine)
         messages = self.state.messages
         if messages and messages[-1].young:
-            line.show(((" ", "text"), (messages[-1].text, messages[-1].role)), (("M messages ", "faint"),))
+            line.show(
+                ((" ", "text"), (messages[-1].text, messages[-1].role)),
+                ((f"{self.key_of('messages')} messages ", "faint"),),
+            )
             return
         operation = self.state.board.operations.get(self.table.cursor_id or "")
         if operation is None:
@@ -183,8 +199,14 @@ class LiveScreen(ListKeys):
             self.keys(*((key, sort.value) for key, sort in SORT_KEYS.items()), ("Esc", ""))
         else:
             self.keys(
-                *(("Enter", "detail"), ("o", "ask"), ("E", "decide"), ("/", "filter"), ("s", "sort")),
-                *(("1-7", "view"), ("?", "help"), ("q", "quit")),
+                *((self.key_of("detail"), "detail"), (self.key_of("question"), "ask")),
+                *(
+                    (self.key_of("decisions"), "decide"),
+                    (self.key_of("filter"), "filter"),
+                    (self.key_of("sort"), "sort"),
+                ),
+                *((f"{self.key_of('view_all')}-{self.key_of('view_marked')}", "view"), (self.key_of("help"), "help")),
+                (self.key_of("quit"), "quit"),
             )
 
     def _follow_cursor(self) -> None:
@@ -198,16 +220,28 @@ class LiveScreen(ListKeys):
     def on_key(self, event: events.Key) -> None:
         """While a filter is typed or a column's letter is awaited, keys mean that alone."""
         if not self.mode:
+            self.begin_typing(event, filter=self.action_filter, sort=self.action_sort)
             return
         event.stop()
         event.prevent_default()
+        before = self.state.needle, self.state.sort
         if self.mode == "sort":
             self.mode = ""
             if event.key in SORT_KEYS:
                 self.state.sort = SORT_KEYS[event.key]
         else:
             self._type(event)
-        self._redraw()
+        if before == (self.state.needle, self.state.sort):
+            self._draw_mode()
+        elif len(self.state.board.operations) < MANY:
+            self._redraw()
+        else:  # what was typed stands there at once, the rows follow
+            self._draw_mode()
+            self._ordering = self._ordering or self.set_timer(ORDER_AFTER_S, self._redraw)
+
+    def _draw_mode(self) -> None:
+        self._draw_views(self.state.now())
+        self._draw_keys()
 
     def _type(self, event: events.Key) -> None:
         state = self.state
@@ -224,6 +258,9 @@ class LiveScreen(ListKeys):
             state.needle += event.character
 
     def _redraw(self) -> None:
+        if self._ordering is not None:
+            self._ordering.stop()
+            self._ordering = None
         self._dirty = True
         self._ticks = 0
         self.tick(self.state.now(), True)
@@ -250,11 +287,11 @@ class LiveScreen(ListKeys):
 
     def action_filter(self) -> None:
         self.mode = "filter"
-        self._redraw()
+        self._draw_mode()
 
     def action_sort(self) -> None:
         self.mode = "sort"
-        self._draw_keys()
+        self._draw_mode()
 
     def action_reverse(self) -> None:
         self.state.reverse = not self.state.reverse

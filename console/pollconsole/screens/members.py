@@ -61,12 +61,12 @@ class MembersScreen(ConsoleScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "back to the card"),
         # the card below is still guarded: other keys than these do not reach this screen
-        Binding("down", "move(1)", "down"),
-        Binding("up", "move(-1)", "up"),
+        Binding("down,j", "move(1)", "down"),
+        Binding("up,k", "move(-1)", "up"),
         Binding("pagedown", "move(15)", "page down"),
         Binding("pageup", "move(-15)", "page up"),
-        Binding("home", "ends(0)", "first"),
-        Binding("end", "ends(1)", "last"),
+        Binding("home,g", "ends(0)", "first"),
+        Binding("end,G", "ends(1)", "last"),
         Binding("enter", "detail", "its record"),
     ]
 

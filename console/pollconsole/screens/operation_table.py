@@ -1,26 +1,20 @@
-"""The table of operations, and the lines above it: who polls, what each view counts, the names of the columns.
+"""The table of operations, and the lines above it: what each view counts, the names of the columns.
 
 Job: pure drawing from the board at the moment of painting. Must not know: keys, cards, the store.
 
-Source: spec V1, O8, G5.
+Source: spec V1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from pollconsole import rows
 from pollconsole.board import View
-from pollconsole.core_thread import beat_age_ms
 from pollconsole.draw import Line, Span, fit, text, width_of
-from pollconsole.mailbox import CoreRole
 from pollconsole.state import State
 from pollconsole.widgets import Table
-from pollcore.facts import Moment, clock_time
-
-LATE_BEAT_MS: Final = 35_000
-"""A core beats every 10 s; older than this its age is shown as wrong."""
+from pollcore.facts import Moment
 
 
 class OperationTable(Table):
@@ -35,8 +29,9 @@ class OperationTable(Table):
     def show_ids(self, ids: list[str]) -> None:
         """Columns are as wide as these rows need, so they are known before the rows are drawn."""
         if ids != self.ids or not self._wanted:
-            operations = self.state.board.operations
-            wanted = rows.wanted_by(operations[each] for each in ids if each in operations)
+            board = self.state.board
+            operations = board.operations
+            wanted = rows.wanted_by(board.facts(operations[each]).cells for each in ids if each in operations)
             if wanted != self._wanted:
                 self._wanted, self._columns_at = wanted, -1
                 self.refresh()
@@ -78,32 +73,6 @@ class OperationTable(Table):
         return (f"{sign}*", role) if operation_id in board.pinned and sign != "*" else (f"{sign} ", role)
 
 
-def head_lines(state: State, now: Moment) -> tuple[Line, Line]:
-    """Who polls, how old its heartbeat is, what is wrong; the gate's notice and the core's clock."""
-    latest = state.board.latest
-    role, health = latest.role, latest.health
-    ages = [beat_age_ms(beat, now) for beat in latest.beats]
-    age = f"core {min(ages) / 1000:.0f}s" if ages else "no core yet"
-    late = bool(ages) and min(ages) > LATE_BEAT_MS
-    word = "danger" if role is CoreRole.FAILED or health else "good" if role is CoreRole.OWN else "held"
-    left: Line = (
-        (f" {state.title} ", "title"),
-        (f" {role.value} ", word),
-        (f" {age} ", "danger" if late else "muted"),
-        (f" live {state.board.figures(now).live:,} ", "text"),
-    )
-    if health:
-        left = (*left, text(f" NOTHING IS SENT: {health}", "danger"))
-    elif role is CoreRole.READ_ONLY and (late or not ages):
-        left = (*left, (" nothing is polled", "danger"))
-    if state.paused:
-        left = (*left, (" screen paused ", "attention"))
-    right: Line = ((f"{clock_time(now.wall)}Z ", "text"),) if now.wall else ()
-    if state.gate_is_advisory:
-        right = (("gate advisory  ", "muted"), *right)
-    return left, right
-
-
 def column_line(columns: Sequence[rows.Column]) -> Line:
     """The names of the columns."""
     line: Line = (("  ", "faint"),)
@@ -113,6 +82,12 @@ def column_line(columns: Sequence[rows.Column]) -> Line:
     return line
 
 
+def _counts(state: State, now: Moment) -> dict[View, int]:
+    """Rows of each view. Two of them follow a key or a decision at once, not a second later."""
+    board = state.board
+    return {**board.figures(now).by_view, View.MARKED: board.marked_here(), View.NEEDS: board.needing()}
+
+
 def view_lines(state: State, now: Moment, width: int, *, typing: bool, found: int) -> tuple[Line, Line]:
     """The views with what each counts, or the filter; and the order, unless *width* has no room for it."""
     order = f"{'v' if state.reverse else '^'}{state.sort.value} "
@@ -120,15 +95,13 @@ def view_lines(state: State, now: Moment, width: int, *, typing: bool, found: in
         typed: Line = ((f" / {state.needle}{'_' if typing else ''}", "attention" if typing else "key"),)
         if not typing:
             typed = (*typed, (f"  in {state.view.value}, Esc clears", "muted"))
-        return typed, ((f"{found:,} of {len(state.board.operations):,}  {order}", "muted"),)
-    counts = state.board.figures(now).by_view
+        return typed, ((f"{found:,} of {_counts(state, now)[state.view]:,}  {order}", "muted"),)
+    counts = _counts(state, now)
     parts: list[Line] = []
     for number, view in enumerate(View, 1):
         here = view is state.view
-        if view is View.MARKED:
-            counts = {**counts, view: len(state.board.marked)}
-            if not here and not counts[view]:
-                continue
+        if view is View.MARKED and not here and not counts[view]:
+            continue
         wanted = view is View.NEEDS and counts[view] > 0
         role = "title" if here else "attention" if wanted else "muted"
         label = f"[{view.value} {counts[view]:,}]" if here else f"{view.value} {counts[view]:,}"

@@ -14,9 +14,9 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from pollconsole import rows, words
-from pollconsole.board import APPROVALS, Cause, by_cause
+from pollconsole.board import APPROVALS, Board, Cause, by_cause
 from pollconsole.draw import Line, fit, text
-from pollconsole.screens.base import ConsoleScreen
+from pollconsole.screens.base import ConsoleScreen, bound
 from pollconsole.state import State
 from pollconsole.widgets import OneLine, Table
 from pollcore.facts import Moment
@@ -68,7 +68,7 @@ class QueueTable(Table):
 
     def put(self, causes: list[Cause]) -> None:
         """These rows from now on; who and why are as wide as they need, what is left tells them apart."""
-        self.causes = {_row_id(cause): cause for cause in causes}
+        self.causes = {row_id(cause): cause for cause in causes}
         self._who = max(3, min(ID, max((cell_len(_who(row)) for row in causes), default=0)))
         self._why = max(3, min(REASON, max((cell_len(row.reason) for row in causes), default=0)))
         self.refresh()
@@ -104,14 +104,17 @@ class QueueScreen(ConsoleScreen):
     """Open questions. *approvals*: those that ask for an approval, else all others."""
 
     CSS = "#queue { height: 1fr; }"
+    below = True
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "back"),
-        Binding("down,j", "move(1)", "down"),
-        Binding("up,k", "move(-1)", "up"),
-        Binding("pagedown,ctrl+d", "move(15)", "page down"),
-        Binding("pageup,ctrl+u", "move(-15)", "page up"),
-        Binding("enter", "card", "open the card"),
-        Binding("t", "detail", "detail"),
+        bound("down", "move(1)"),
+        bound("up", "move(-1)"),
+        bound("page_down", "move(15)"),
+        bound("page_up", "move(-15)"),
+        bound("first", "ends(0)"),
+        bound("last", "ends(1)"),
+        bound("open_card", "card"),
+        bound("queue_detail", "detail"),
     ]
 
     def __init__(self, state: State, *, approvals: bool) -> None:
@@ -139,7 +142,7 @@ class QueueScreen(ConsoleScreen):
     def tick(self, now: Moment, changed: bool) -> None:
         what = "approvals that wait" if self.approvals else "decisions that wait"
         self.show_head(((f" {what}", "title"),), now)
-        self.keys(("Enter", "open the card"), ("t", "detail"), ("Esc", "back"))
+        self.keys((self.key_of("open_card"), "open the card"), (self.key_of("queue_detail"), "detail"), ("Esc", "back"))
         if changed:
             self._fill()
         else:
@@ -171,9 +174,7 @@ class QueueScreen(ConsoleScreen):
         self.query_one("#said", OneLine).show(line)
 
     def _fill(self) -> None:
-        table, board = self.table, self.state.board
-        asked = [q for q in board.wanted() if q.operation_id and (q.reason in APPROVALS) is self.approvals]
-        table.put(by_cause(asked, board.operations))
+        self.table.put(cards_of(self.state.board, approvals=self.approvals))
 
     def action_leave(self) -> None:
         self.app.pop_screen()
@@ -181,6 +182,9 @@ class QueueScreen(ConsoleScreen):
     def action_move(self, by: int) -> None:
         self.table.move(by)
         self._say()
+
+    def action_ends(self, last: int) -> None:
+        self.action_move(len(self.table.ids) if last else -len(self.table.ids))
 
     def action_card(self) -> None:
         """Many operations of one cause are one card; one operation is its own."""
@@ -191,8 +195,7 @@ class QueueScreen(ConsoleScreen):
         if len(row.questions) > 1:
             opener("group", row.cause)
         else:
-            single = [each for each, cause in self.table.causes.items() if len(cause.questions) == 1]
-            opener("card", row.questions[0].operation_id, single)
+            opener("card", row.questions[0].operation_id, list(self.table.causes))
 
     def action_detail(self) -> None:
         row = self.table.causes.get(self.table.cursor_id or "")
@@ -201,5 +204,12 @@ class QueueScreen(ConsoleScreen):
             opener("detail", row.questions[0].operation_id)
 
 
-def _row_id(cause: Cause) -> str:
+def cards_of(board: Board, *, approvals: bool) -> list[Cause]:
+    """One card each, the oldest first: what the queue lists and what the strip counts."""
+    asked = [q for q in board.wanted() if q.operation_id and (q.reason in APPROVALS) is approvals]
+    return by_cause(asked, board.operations)
+
+
+def row_id(cause: Cause) -> str:
+    """The operation's id where the card is its own, else the cause, in words that no operation has for an id."""
     return cause.questions[0].operation_id if len(cause.questions) == 1 else _GROUP + cause.cause

@@ -68,11 +68,13 @@ def story_line(line: str) -> Line:
     if _DAY.fullmatch(line):
         return (text(line, "faint"),)
     clock, rest = line[:_CLOCK_CELLS], line[_CLOCK_CELLS:]
-    role = "text"
-    if any(word in rest for word in _LOUD):
-        role = "attention"
-    elif any(word in rest for word in _GOOD):
-        role = "good"
-    elif "about to be sent" in rest:
-        role = "faint"
-    return ((clock, "muted"), text(rest, role, MAX_LINE))
+    return ((clock, "muted"), text(rest, story_role(rest), MAX_LINE))
+
+
+def story_role(told: str) -> str:
+    """How loud a line of the story is."""
+    if any(word in told for word in _LOUD):
+        return "attention"
+    if any(word in told for word in _GOOD):
+        return "good"
+    return "faint" if "about to be sent" in told else "text"

@@ -1,100 +1,66 @@
 """Screens of plain lines: help, and what was said.
 
-Job: show lines, scroll, leave. Must not know: where they come from.
+Job: show lines, scroll, search, copy, leave. Must not know: where they come from.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import Any, ClassVar, Final
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from pollconsole.draw import Line
-from pollconsole.screens.base import ConsoleScreen
-from pollconsole.state import State
+from pollconsole import times
+from pollconsole.draw import Line, join
+from pollconsole.help_keys import Section
+from pollconsole.screens.base import bound
+from pollconsole.screens.searching import SearchingScreen
+from pollconsole.state import MAX_MESSAGES, State
 from pollconsole.widgets import LinesView, OneLine
-from pollcore.facts import Moment, clock_time
+from pollcore.facts import Moment
 
-_KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
-    (
-        "Everywhere",
-        (
-            ("E / A", "open the queue of decisions / of approvals"),
-            ("K / P", "credentials (never a value) / providers and their contracts"),
-            ("M", "messages"),
-            ("?", "this help"),
-            ("T", "themes: see each, keep one"),
-            ("ctrl+p", "the palette of commands"),
-            ("ctrl+l", "draw the screen anew"),
-            ("q then Q", "quit; says what goes on"),
-            ("Esc", "back; decides nothing"),
-        ),
-    ),
-    (
-        "Table",
-        (
-            ("j k, arrows", "move; g G PgUp PgDn ctrl+u ctrl+d likewise"),
-            ("Enter or t", "detail: budgets, both facts, story"),
-            ("o", "open the question of this operation; asks for one if it runs"),
-            ("/", "filter: words, or status: state: provider: account: job: label: reason: op:"),
-            ("s, then a letter", "sort; S reverses"),
-            ("1 - 7", "views: all, needs you, unknown, low, failed, done, marked"),
-            ("n / N", "next, previous row that the last filter finds"),
-            ("space / U", "mark a row / unmark all"),
-            ("*", "pin a row on top, or not any more"),
-            ("c / C", "send id / detail to the terminal's clipboard"),
-            ("x", "export this view, as filtered, to HOME/exports (JSON lines)"),
-            ("p", "hold the display still; the core goes on"),
-        ),
-    ),
-    (
-        "Detail",
-        (
-            ("j k, arrows", "scroll the story; g G PgUp PgDn ctrl+u ctrl+d likewise"),
-            ("/ then n / N", "search the story; the next, the previous place"),
-            ("c / C", "send id / detail and story to the terminal's clipboard"),
-            ("o", "open the question, or ask for one"),
-        ),
-    ),
-    (
-        "Card",
-        (
-            ("1 - 9", "choose, once the card says ARMED"),
-            ("the shown letter", "confirms; any other key goes back a step"),
-            ("arrows, PgUp PgDn", "scroll; a long card must be seen to its end before it arms"),
-            ("[ ]", "previous, next card of the queue"),
-            ("l / r", "on the card of many: its frozen list / draw it anew"),
-            ("Esc", "leave it waiting"),
-        ),
-    ),
-)
 _SIGNS = (
     "Signs: ~ waiting   = held   ! needs you   + succeeded   x failed, cancelled, expired   . closed",
     "# marked   * pinned   > the cursor",
     "A figure with ! has under a tenth left. LEFT counts to the deadline or the end of usefulness, the nearer of both.",
+    "live: operations that have not ended. all: those, and ended ones whose card is open. needs you: an open card.",
+    "done: ended ones. 3 of 20 beside a filter: of the rows of its view.",
+    "waiting: questions that want you now; one card answers all that one cause stopped.",
+    "card 2 of 9: of the cards of its queue.",
     "No key but a card's digit and letter gives new authority. Agents and the command line can only ask.",
 )
 
 
-class LinesScreen(ConsoleScreen):
-    """Lines under a title."""
+FEW: Final = 2
+"""With more keys of its own than these a screen does not name those that scroll: 80 cells hold no more."""
+
+
+class LinesScreen(SearchingScreen):
+    """Lines under a title, searched and copied."""
 
     CSS = "#lines { height: 1fr; padding: 0 1; }"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,left", "leave", "back"),
-        Binding("down,j", "scroll(1)", "down"),
-        Binding("up,k", "scroll(-1)", "up"),
-        Binding("pagedown,ctrl+d", "scroll(15)", "page down"),
-        Binding("pageup,ctrl+u", "scroll(-15)", "page up"),
+        Binding("escape", "leave", "back"),
+        bound("back", "leave"),
+        bound("down", "scroll(1)"),
+        bound("up", "scroll(-1)"),
+        bound("page_down", "scroll(15)"),
+        bound("page_up", "scroll(-15)"),
+        bound("first", "ends(0)"),
+        bound("last", "ends(1)"),
+        bound("copy_all", "copy_all"),
     ]
     title_words = ""
+    indent = 21
+    """Of what is wrapped."""
     more_keys: ClassVar[tuple[tuple[str, str], ...]] = ()
-    """Keys of a subclass, for the last line."""
+    """Actions of a subclass, for the last line: name and what it does."""
 
     def compose(self) -> ComposeResult:
         yield OneLine(self.state, ground="footer", id="head")
-        yield LinesView(self.state, id="lines", indent=21)
+        yield LinesView(self.state, id="lines", indent=self.indent)
+        yield OneLine(self.state, id="said")
         yield OneLine(self.state, ground="footer", id="foot")
 
     def on_mount(self) -> None:
@@ -103,11 +69,23 @@ class LinesScreen(ConsoleScreen):
     def tick(self, now: Moment, changed: bool) -> None:  # noqa: ARG002
         self.show_head(((f" {self.title_words}", "title"),), now)
         self.query_one(LinesView).show(self.content())
-        self.keys(("up down PgUp PgDn", "scroll"), *self.more_keys, ("Esc", "back"))
+        self.query_one("#said", OneLine).show(self.search_line() or self.said_line() or self.note())
+        if not self.search_keys():
+            more = [(self.key_of(name), does) for name, does in self.more_keys]
+            look = ((self.key_of("search"), "search"), (self.key_of("copy_all"), "copy"))
+            scroll = () if len(more) > FEW else ((f"{self.key_of('up')} {self.key_of('down')}", "scroll"),)
+            self.keys(*scroll, *more, *look, ("Esc", "back"))
 
     def content(self) -> list[Line]:
         """The lines now."""
         return []
+
+    def note(self) -> Line:
+        """What stands on the line above the keys while nothing else does."""
+        return ()
+
+    def go_to(self, needle: str, by: int) -> tuple[int, int]:
+        return self.query_one(LinesView).search(needle, by)
 
     def action_leave(self) -> None:
         self.app.pop_screen()
@@ -115,30 +93,52 @@ class LinesScreen(ConsoleScreen):
     def action_scroll(self, by: int) -> None:
         self.query_one(LinesView).scroll_relative(y=by, animate=False)
 
+    def action_ends(self, last: int) -> None:
+        lines = self.query_one(LinesView)
+        if last:
+            lines.scroll_end(animate=False)
+        else:
+            lines.scroll_home(animate=False)
+
+    def action_copy_all(self) -> None:
+        copier: Any = self.app.copy  # type: ignore[attr-defined]
+        copier(join(self.content()), self.title_words)
+        self.tick(self.state.now(), False)
+
 
 class HelpScreen(LinesScreen):
-    """Every key that does something."""
+    """Every key that does something: those of the screen below first."""
 
     title_words = "keys"
 
+    def __init__(self, state: State, sections: Sequence[Section] = ()) -> None:
+        super().__init__(state)
+        self._sections = sections
+
     def content(self) -> list[Line]:
         lines: list[Line] = []
-        for heading, pairs in _KEYS:
-            lines.append(((heading, "title"),))
-            lines += [((f"  {key:<18} ", "key"), (does, "text")) for key, does in pairs]
+        for each in self._sections:
+            lines.append(((each.title, "title"),))
+            lines += [((f"  {keys:<18} ", "key"), (does, "text")) for keys, does in each.pairs]
             lines.append(())
         lines += [((sign, "muted"),) for sign in _SIGNS]
         return lines
 
 
 class MessagesScreen(LinesScreen):
-    """What was said, the newest first."""
+    """What was said since this console began, the newest first."""
 
     title_words = "messages"
-
-    def __init__(self, state: State) -> None:
-        super().__init__(state)
+    beside = True
 
     def content(self) -> list[Line]:
-        said = [((f"{clock_time(each.at)} ", "muted"), (each.text, each.role)) for each in self.state.messages]
+        now, exact = self.state.now().wall, self.state.exact
+        said = [
+            ((f"{times.clock(each.at, now, exact=exact)}  ", "muted"), (each.text, each.role))
+            for each in self.state.messages
+        ]
         return list(reversed(said)) or [(("nothing was said yet", "muted"),)]
+
+    def note(self) -> Line:
+        log = self.key_of("log")
+        return ((f" said since this console began, the newest {MAX_MESSAGES}; {log} shows what the core did", "faint"),)

@@ -25,6 +25,8 @@ from pollcore.facts import (
     BootMs,
     Choice,
     ChoiceKind,
+    ContractError,
+    CredentialMode,
     Escalation,
     EventName,
     HttpFact,
@@ -38,7 +40,7 @@ from pollcore.facts import (
     StopReason,
     Submitted,
 )
-from pollcore.ports import Filter, Worker
+from pollcore.ports import ContractKnown, Filter, Worker
 
 HOSTILE = "a\x1b]52;c;eA==\x07\x9b2J\u202eb\n\r\x7f[@click=app.quit]"
 """What a provider may send to a terminal."""
@@ -110,11 +112,29 @@ class Store:
             if operation_id in (None, q.operation_id) and not (open_only and q.decided_at is not None)
         ]
 
+    async def credential_questions(self, *, open_only: bool = True) -> Sequence[Escalation]:
+        return ()
+
+    async def credential_question(self, escalation_id: str) -> None:
+        return None
+
+    async def approval(self, operation_id: str) -> None:
+        return None
+
+    async def questions_by_id(self, escalation_ids: Sequence[str]) -> dict[str, Escalation]:
+        return {q.escalation_id: q for q in self.asked if q.escalation_id in escalation_ids}
+
+    async def contracts_known(self, digests: Sequence[str]) -> dict[str, ContractKnown]:
+        return {digest: ContractKnown(digest=digest) for digest in digests}
+
     async def events(
         self, operation_id: str | None = None, *, after: int = 0, limit: int = 10_000
     ) -> Sequence[tuple[int, AuditEvent]]:
         numbered = [(n, e) for n, e in enumerate(self.told, 1) if operation_id in (None, e.operation_id) and n > after]
         return numbered[:limit]
+
+    async def archived(self, operation_id: str | None = None) -> tuple[int, str] | None:
+        return None
 
     async def workers(self) -> Sequence[Worker]:
         return self.beats
@@ -184,6 +204,13 @@ class Actions:
         self.calls.append(("request_extension", *args))
         return make_question()
 
+    async def sessions(self) -> Sequence[Any]:
+        return ()
+
+    async def ask_mode(self, name: str, mode: CredentialMode, by: str, because: str | None) -> Escalation:
+        self.calls.append(("ask_mode", name, mode, by, because))
+        return make_question("", reason=StopReason.MODE_CHANGE, cause=f"mode_change:{name}")
+
     async def card(self, operation_id: str) -> Any:
         lines = ("External job needs a decision", "Last state: <hostile made harmless by the card>", "[1] extend")
         return SimpleNamespace(
@@ -195,6 +222,7 @@ class Actions:
                 Choice(key="2", kind=ChoiceKind.CLOSE, label="close"),
             ),
             digest="d",
+            use=None,
         )
 
     async def result(self, operation_id: str, reveal: bool, by: str) -> dict[str, Any]:
@@ -231,9 +259,14 @@ class FakeCore:
             home=Path("/home/x"), config=Path("/home/x/config.toml"), providers=Path("/home/x/providers")
         )
         self.contracts = SimpleNamespace(listing=list, names=lambda: ["acme", "lab"], find=self._no_contract)
+        self.snapshots = SimpleNamespace(of=self._no_snapshot)
         self.vault = SimpleNamespace(describe=lambda: "tests.Backend")
         self.backend = Backend()
         self.credential_admin = SimpleNamespace(vault=Vault(Path("/home"), backend=self.backend), meta=MemoryMeta())
+
+    @staticmethod
+    async def _no_snapshot(digest: str) -> Any:
+        raise ContractError(f"contract snapshot {digest} is not in the store")
 
     @staticmethod
     def _no_contract(name: str) -> Any:

@@ -261,12 +261,15 @@ def test_a_credential_is_stored_listed_and_removed_without_being_shown(
     ]
     held = dict(core.backend.held())
     outputs.append(call("credential", "remove", "key"))
-    assert [done.code for done in outputs] == [0, 0, 0, 0, 2, 0]
+    assert [done.code for done in outputs] == [0, 0, 0, 0, 0, 0]
     assert list(held.values()) == [CANARY]
     assert not core.backend.held()
     assert all(CANARY not in done.out + done.err for done in outputs)
     assert outputs[2].json["credentials"][0]["origins"] == ["https://a.example:443"]
-    assert outputs[4].json["error"]["code"] == "mode_needs_grant"
+    asked = outputs[4].json
+    assert [view["mode"] for view in asked["credentials"]] == ["per_call"], "only asked: the mode stays (G2)"
+    assert (asked["asked"]["reason"], asked["asked"]["credential"]) == ("mode_change", "key")
+    assert [done[:3] for done in core.actions.calls] == [("ask_mode", "key", "standing")]
 
 
 @pytest.mark.rule("G4", "K6")
@@ -289,3 +292,25 @@ def test_hostile_provider_texts_never_reach_an_output_raw(
     if as_json:
         assert done.out.isascii()
         done.json  # noqa: B018 - it reads back
+
+
+@pytest.mark.rule("K1", "K5")
+def test_a_credential_that_buys_tokens_is_stored_with_where_it_buys_them(
+    core: FakeCore, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def asked(*argv: str) -> Any:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(f"client:{CANARY}\n".encode())))
+        return call("credential", "set", "lake", "--origin", "https://lake.example", *argv)
+
+    stored = asked("--kind", "oauth2", "--token-url", "https://lake.example/t", "--json")
+    refused = [
+        asked("--kind", "oauth2"),
+        asked("--kind", "oauth2", "--token-url", "https://login.example/t"),
+        asked("--kind", "github-app", "--scope", "1/2"),
+        asked("--kind", "bearer", "--scope", "1/2"),
+    ]
+    assert stored.json["credentials"][0]["kind"] == "oauth2"
+    assert [done.code for done in refused] == [2, 2, 2, 2]
+    wanted = ["--token-url", "not among the origins", "no RSA private key", "--scope"]
+    assert [said for said, done in zip(wanted, refused, strict=True) if said not in done.err] == []
+    assert all(CANARY not in done.out + done.err for done in (stored, *refused))

@@ -98,13 +98,6 @@ def test_arguments_that_are_no_utf8_are_refused() -> None:
     assert b"\x1b" not in done.stderr + done.stdout
 
 
-def test_the_console_without_a_terminal_says_what_works_without_one() -> None:
-    for argv in ([], ["demo"]):
-        done = run(*argv)
-        assert done.returncode == 2
-        assert b"needs a terminal" in done.stderr
-
-
 @pytest.mark.rule("K1")
 def test_a_secret_at_the_prompt_is_not_echoed(tmp_path: Path) -> None:
     ours, theirs = pty.openpty()

@@ -105,6 +105,17 @@ def test_a_result_says_whether_it_is_masked(core: FakeCore, call: Call) -> None:
     assert call("result", "op-1", "--reveal", "--json").json["masked"] is False
 
 
+@pytest.mark.rule("K4")
+def test_people_are_told_what_masked_means_where_there_is_a_link() -> None:
+    link = {"fields": {"url": "https://x.example/out?..."}, "permits": "fetch_result", "masked": True}
+    told = present.result(link)
+    assert "masked" not in told
+    assert "links: without their query; 'pollconsole result OP --reveal' shows them whole, and is recorded" in told
+    whole = {"fields": {"url": "https://x.example/out?sig=1"}, "permits": "fetch_result", "masked": False}
+    assert "links: whole; this look at them is recorded" in present.result(whole)
+    assert "links" not in present.result({"fields": {"rows": 3}, "permits": "fetch_result", "masked": True})
+
+
 @pytest.mark.rule("G6", "A1")
 @pytest.mark.parametrize(
     "argv",

@@ -101,6 +101,8 @@ class FakeStore:
         self.open: dict[str, Escalation] = {}
         self.told: dict[str, list[AuditEvent]] = {}
         self.beats: list[Worker] = []
+        self.aside: list[Escalation] = []
+        """Open questions that belong to a credential."""
         self.number = 0
         for each in seeded:
             self.put(each.operation, each.question, each.events)
@@ -145,6 +147,9 @@ class FakeStore:
         with self.lock:
             return [(self.rows[key], q) for key, q in self.open.items() if cause in (None, q.cause)]
 
+    async def credential_questions(self, *, open_only: bool = True) -> Sequence[Escalation]:
+        return list(self.aside)
+
     async def events(
         self, operation_id: str | None = None, *, after: int = 0, limit: int = 10_000
     ) -> Sequence[tuple[int, AuditEvent]]:
@@ -171,12 +176,26 @@ class FakeActions:
     def __init__(self, core: FakeCore) -> None:
         self.core = core
         self.decided: list[tuple[str, str, dict[str, Any]]] = []
+        self.noted: list[str | None] = []
+        """What the operator wrote, by decision."""
         self.threads: set[str] = set()
         self.drawn: dict[str, FakeGroup] = {}
+        self.live: list[Any] = []
+        """Sessions that can still be used."""
+        self.looked: list[tuple[str, str]] = []
+        """Cards that were painted: operation and question."""
+        self.facts: dict[str, escalation.Circumstances] = {}
+        """By operation: what its card is drawn from besides the record."""
         self.before_decide: Callable[[], None] = lambda: None
 
     def operator(self) -> Operator:
         return OPERATOR
+
+    async def present(self) -> None:
+        """A console is open."""
+
+    async def sessions(self) -> tuple[Any, ...]:
+        return tuple(self.live)
 
     async def card(self, operation_id: str) -> FakeShown:
         self.threads.add(threading.current_thread().name)
@@ -187,9 +206,14 @@ class FakeActions:
         if question is None:
             raise Refused(f"{operation_id}: no question is open")
         now = self.core.clock.now()
-        choices = escalation.choices(row, question, policy=POLICY, now=now)
-        drawn = card(row, question, choices, now=now, harmless=lambda text: safe(text, 2_000))
+        facts = self.facts.get(operation_id)
+        choices = escalation.choices(row, question, policy=POLICY, now=now, circumstances=facts)
+        drawn = card(row, question, choices, now=now, harmless=lambda text: safe(text, 2_000), circumstances=facts)
         return FakeShown(drawn, question, row, drawn.choices, digest(drawn))
+
+    async def seen(self, operation_id: str, escalation_id: str) -> bool:
+        self.looked.append((operation_id, escalation_id))
+        return True
 
     async def open_question(self, operation_id: str, operator: Operator) -> Escalation:
         row = self.core.store.rows[operation_id]
@@ -223,6 +247,7 @@ class FakeActions:
             raise Stale("the card has moved since it was drawn; nothing was done")
         choice = next(each for each in shown.choices if each.key == choice_key)
         self.decided.append((operation_id, choice.kind.value, evidence))
+        self.noted.append(because)
         now = self.core.clock.now()
         row = shown.operation
         closes = choice.kind.value == "close"
@@ -279,6 +304,7 @@ class FakeActions:
                 refused.append((each.operation_id, "it changed since the list was drawn"))
                 continue
             self.decided.append((each.operation_id, choice.kind.value, evidence))
+            self.noted.append(because)
             after = msgspec.structs.replace(row, status=Status.WAITING, version=row.version + 1)
             self.core.store.put(after, ask=True)
             done.append(each.operation_id)
@@ -318,6 +344,23 @@ class FakeController:
         self.ended = True
 
 
+class FakeAuditState(msgspec.Struct):
+    """As `AuditKeeper.state`, as far as the status line reads it."""
+
+    why: str | None = None
+    alarm: bool = False
+
+
+class FakeAudit:
+    """Anchored until a test says otherwise."""
+
+    def __init__(self) -> None:
+        self.state = FakeAuditState()
+
+    async def anchor(self, store: FakeStore, now: Moment) -> bool:
+        return self.state.why is None
+
+
 class FakeCore:
     """What the console needs of a core."""
 
@@ -326,7 +369,14 @@ class FakeCore:
         self.store = FakeStore(seeded)
         self.actions = FakeActions(self)
         self.polling = FakeController(self)
+        self.audit = FakeAudit()
         self.notices: list[str] = []
+
+    async def ready(self) -> None:
+        """As `Core.ready`: before it polls."""
+
+    def is_gone(self, owner: str, host: str) -> bool:
+        return False
 
     def controller(self) -> FakeController:
         return self.polling

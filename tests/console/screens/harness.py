@@ -33,14 +33,14 @@ class QuickApp(ConsoleApp):
 class RecordingDriver(HeadlessGuardDriver):
     """Keeps all that the screens wrote, as it was before the driver's own wall."""
 
-    written: list[str]
+    frames: list[str]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        self.written = []
+        self.frames = []
         super().__init__(*args, **kwargs)
 
     def write(self, data: str) -> None:
-        self.written.append(data)
+        self.frames.append(data)
         super().write(data)
 
 
@@ -86,7 +86,7 @@ def written(app: ConsoleApp) -> str:
     """All that went to the terminal so far."""
     driver = app._guard_driver
     assert isinstance(driver, RecordingDriver)
-    return "".join(driver.written)
+    return "".join(driver.frames)
 
 
 async def open_card(app: ConsoleApp, pilot: Pilot[Any], operation_id: str) -> CardScreen:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import subprocess
 import sys
 import threading
@@ -16,10 +17,11 @@ from tests.console.screens.conftest import RealCore
 from tests.console.screens.fakes import FakeCore
 from tests.console.seed import MOMENT, operation, seeded
 
-from pollconsole.core_thread import CoreGone, CoreThread, TooSlow
+from pollconsole.core_thread import OTHER_LOOK_S, CoreGone, CoreThread, TooSlow
 from pollconsole.mailbox import CoreRole, Mailbox
+from pollcore.adapters.worker_lock import WorkerLock
 from pollcore.facts import BootMs, Refused, StoreUnusable
-from pollcore.ports import Worker
+from pollcore.ports import Turn, Worker
 
 LIMIT_S = 20.0
 
@@ -150,6 +152,65 @@ def test_while_another_process_runs_the_core_this_console_only_attaches_and_take
     until(lambda: running.look().role is CoreRole.OWN)
     until(lambda: fake.polling.turns > 0)
     assert running.link.stop()
+
+
+@pytest.mark.rule("O4", "O8")
+def test_a_core_that_ended_cleanly_is_followed_at_once_and_one_that_lives_is_not(real: RealCore) -> None:
+    """Its beat is young all the time; what tells is the lock that a living worker holds (reliability L4)."""
+    real.fill()
+    lock: list[WorkerLock] = []
+
+    async def beats(core: Any) -> None:
+        now = core.clock.now()
+        lock.append(WorkerLock(core.home.workers, "run-1-abcd"))
+        beat = Worker(
+            owner="run-1-abcd", pid=1, host=socket.gethostname(), kind="run", started_at=now.wall, beat_at=now.wall,
+            beat_boot=BootMs(now.boot), boot_id=now.boot_id,
+        )  # fmt: skip
+        await core.store.turn(Turn(now=now, owner=beat.owner, beat=beat))
+
+    real.runner(beats)
+    running = started(real.runner)
+    running.link.first_rows_painted()
+    until(lambda: running.look().role is CoreRole.ATTACHED)
+    looked = running.last.read_s
+    until(lambda: running.look().read_s > looked + 2 * OTHER_LOOK_S)
+    assert running.last.role is CoreRole.ATTACHED
+    lock[0].release()
+    until(lambda: running.look().role is CoreRole.OWN)
+    assert running.link.stop()
+
+
+@pytest.mark.rule("V3")
+def test_the_first_rows_are_those_of_the_glance_and_what_is_asked_meanwhile_waits_for_the_core(fake: FakeCore) -> None:
+    """Rows stand there before the core is open: a key that wants the core then is not told that there is none."""
+    glanced, opening = operation(77), threading.Event()
+
+    def opens_late(job: Any) -> None:
+        assert opening.wait(LIMIT_S)
+        fake.runner(job)
+
+    link = CoreThread(opens_late, glance=lambda: (((glanced,), ()), fake.clock))
+    link.start()
+    running = Running(link)
+    assert set(running.rows) == {glanced.operation_id}
+    assert running.last.loaded
+    assert link.now() == MOMENT
+
+    async def ask() -> str:
+        async def body(core: Any) -> str:
+            return "answered"
+
+        asked = asyncio.ensure_future(link.ask(body))
+        await asyncio.sleep(0)
+        assert not asked.done()
+        link.first_rows_painted()
+        opening.set()
+        return await asked
+
+    assert asyncio.run(ask()) == "answered"
+    until(lambda: running.look() and len(running.rows) > 1)
+    assert link.stop()
 
 
 @pytest.mark.rule("O6")

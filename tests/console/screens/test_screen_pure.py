@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from tests.console.screens.fakes import FakeOutcome
 from tests.console.seed import HOSTILE, MOMENT, NOW, operation, seeded, stopped
+from tests.console.seed import Seeded as SeededRow
 from textual.color import Color
 
 from pollconsole import draw, rows, themes
-from pollconsole.board import Board, Sort, View, by_cause, finder
+from pollconsole.board import Board, Sort, View, by_cause
 from pollconsole.mailbox import Delta
+from pollconsole.row_facts import RowFacts, finder
 from pollconsole.safe import safe
 from pollconsole.screens.card_lines import outcome_words as single_words
 from pollconsole.screens.detail import fact_lines
@@ -77,12 +79,13 @@ def test_at_eighty_columns_an_id_and_every_figure_stand_whole_and_a_provider_is_
     row = operation(
         1, operation_id="op-0123456789ab", provider="render-farm", status_requests_used=118, max_status_requests=120
     )
-    columns = rows.columns_for(79, rows.wanted_by([row]))
+    columns = rows.columns_for(79, rows.wanted_by([rows.cells_of(row)]))
     cells = {c.key: text for c, (text, _) in zip(columns, rows.row(row, MOMENT, columns, asked=False), strict=True)}
     assert cells["operation"] == "op-0123456789ab"
     assert cells["requests"] == "118/120!"
     assert cells["provider"].startswith("render")
-    short = rows.columns_for(79, rows.wanted_by([operation(1, operation_id="op-311", provider="render-farm")]))
+    other = operation(1, operation_id="op-311", provider="render-farm")
+    short = rows.columns_for(79, rows.wanted_by([rows.cells_of(other)]))
     assert next(column.width for column in short if column.key == "provider") >= len("render-farm")
 
 
@@ -165,7 +168,7 @@ def test_a_held_operations_own_question_waits_for_nobody() -> None:
 
 
 def test_a_filter_finds_by_word_and_by_field() -> None:
-    row = operation(1, provider="acme", label="Nightly Export", last_known_state="running")
+    row = RowFacts(operation(1, provider="acme", label="Nightly Export", last_known_state="running"))
     assert finder("nightly acme")(row)
     assert finder("state:run provider:ac")(row)
     assert not finder("state:done")(row)
@@ -292,3 +295,46 @@ def test_an_ended_operation_says_how_long_it_took_and_counts_no_further() -> Non
         assert "took 4 min 22 s of " in told
         assert " left" not in told
         assert "unnamed" not in told
+
+
+@pytest.mark.rule("V1")
+@given(st.data())
+def test_when_a_row_begins_to_run_low_is_what_its_budgets_and_clocks_say(data: st.DataObject) -> None:
+    """What ordering and counting keep of a record against the definition: under a tenth of any budget is left."""
+    number = st.integers(0, 40)
+    moment = MOMENT.after(data.draw(st.integers(-40 * MINUTE, 40 * MINUTE)))
+    useful = data.draw(st.none() | st.integers(-40 * MINUTE, 40 * MINUTE))
+    row = operation(
+        1,
+        data.draw(st.sampled_from(list(Status))),
+        status_requests_used=data.draw(number),
+        transport_failures_used=data.draw(number),
+        rate_limited_used=data.draw(number),
+        useful_until=None if useful is None else Instant(NOW + useful),
+        boot_id=data.draw(st.sampled_from([MOMENT.boot_id, "another boot"])),
+    )
+    spent = (
+        (row.status_requests_used, row.max_status_requests),
+        (row.transport_failures_used, row.max_transport_failures),
+        (row.rate_limited_used, row.max_rate_limited),
+    )
+    whole = row.deadline_at - row.started_at
+    low = rows.time_left(row, moment) < whole / 10 or any(most - used < most / 10 for used, most in spent)
+    assert rows.runs_low(row, moment) == (low and not row.status.is_end)
+    board = board_of(SeededRow(row))
+    assert (board.ordered(View.LOW, "", Sort.ATTENTION, False, moment) != []) == (low and not row.status.is_end)
+    counted = board.figures(moment).by_view
+    for view in set(View) - {View.MARKED}:
+        assert counted[view] == len(board.ordered(view, "", Sort.ATTENTION, False, moment)), view
+
+
+@pytest.mark.rule("V1")
+def test_a_newer_record_is_ordered_counted_and_found_by_what_it_says_now() -> None:
+    before = operation(1, last_known_state="queued")
+    board = board_of(SeededRow(before))
+    assert board.ordered(View.ALL, "queued", Sort.ATTENTION, False, MOMENT) == [before.operation_id]
+    after = operation(1, Status.SUCCEEDED, last_known_state="done", change=before.change + 1)
+    board.apply(Delta(operations=(after,), loaded=True))
+    assert board.ordered(View.ALL, "queued", Sort.ATTENTION, False, MOMENT) == []
+    assert board.ordered(View.DONE, "done", Sort.ATTENTION, False, MOMENT) == [after.operation_id]
+    assert board.figures(MOMENT.after(SECOND)).by_view[View.DONE] == 1

@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.console.screens.fakes import FakeCore
 from tests.console.screens.harness import choose, console, open_card, screen_text, until
+from tests.console.seed import NOW
 
+from pollconsole import bridge
 from pollconsole.screens.card import CardScreen
 from pollconsole.screens.story import StoryView
+from pollcore.facts import DAY, MINUTE, SECOND, Instant
 
 PICTURES = Path(__file__).parent / "pictures"
 MARKER = re.compile(r"card \d{4}\.\d+")
@@ -61,3 +65,78 @@ async def test_the_card_looks_as_drawn_before_and_between_the_keys(fake: FakeCor
         check(f"card-{size[0]}x{size[1]}", screen_text(app))
         await choose(app, pilot, card, "extend", "extend 15")
         check(f"confirm-{size[0]}x{size[1]}", screen_text(app))
+
+
+CHAIN = bridge.ChainState(
+    begun=True, key="pollconsole/00112233445566778899aabbccddeeff+0011aabb+AVvY4cQm2xU1dO0sZ0s5vT0mWc7wzq4b1x2y3z4A5B6",
+    log_id="00112233445566778899aabbccddeeff", keys_in="keyring", anchor_in="keyring", epoch=1,
+    epoch_since=Instant(NOW - 3 * DAY), epoch_from=5_121, links=12_345, head="5f1d" * 16, events=12_300, checkpoints=48,
+    signed_to=12_288, signed_at=Instant(NOW - 4 * MINUTE), note="pollconsole/0011", anchored_to=12_340,
+    anchored_at=Instant(NOW - 9 * SECOND),
+)  # fmt: skip
+CREDENTIAL = bridge.CredentialView(
+    info={
+        "name": "acme-prod", "kind": "bearer", "mode": "per_session", "origins": ["https://api.acme.example:443"],
+        "created_at": "2025-12-01T10:00:00Z", "last_used_at": "2026-01-01T10:57:00Z",
+    },
+    sessions=(
+        bridge.LiveSession(
+            owner="console-4711-1f2e3d4c", started_at=NOW, until=Instant(NOW + 90 * MINUTE), calls=200, calls_left=188,
+            granted_by="ana@ops1 (/dev/pts/4)",
+        ),
+    ),
+)  # fmt: skip
+CONTRACTS = [
+    bridge.ContractView(name="acme", contract="acme", source="/h/providers/acme.toml", title="Acme exports",
+                        digest="5f1d" * 16, observation="read_only", evidence="docs.acme.example, 2026-01-01"),
+    bridge.ContractView(name="bolt", contract="acme", source="config.toml", title="Acme exports", digest="0a" * 32,
+                        base_url="https://bolt.example", seen_at=Instant(NOW - DAY), seen_by="ana@ops1"),
+    bridge.ContractView(name="broken", contract="broken", source="/h/providers/broken.toml",
+                        error="broken.toml:7: states.waiting: \"Running\" is also in states.failed"),
+    bridge.ContractView(name="example-jobs", contract="example-jobs", source="shipped", title="Example Jobs",
+                        digest="0b" * 32, observation="read_only", evidence="our own", tested_live="2026-01-01"),
+]  # fmt: skip
+SETTINGS = bridge.Settings(
+    (
+        bridge.Setting("home", "home", "/home/ana/.local/share/pollconsole", "POLLCONSOLE_HOME"),
+        bridge.Setting("store", "SQLite", "3.53.4, pysqlite3", "installed"),
+        bridge.Setting("ceilings", "max status requests", "200", "config.toml [ceilings]"),
+    ),
+    ("config.toml: changed since this console began; it takes effect at the next start",),
+)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (140, 40)])
+@pytest.mark.parametrize(
+    ("name", "key", "reads", "found", "said"),
+    [
+        ("audit", "V", "chain_state", CHAIN, "12,345"),
+        ("credentials", "K", "credential_views", [CREDENTIAL], "188 of 200"),
+        ("providers", "P", "contract_views", CONTRACTS, "not seen by an operator"),
+        ("settings", "comma", "settings", SETTINGS, "installed"),
+    ],
+)
+async def test_the_screens_beside_the_table_look_as_drawn(
+    fake: FakeCore, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int], name: str, key: str, reads: str, found: Any,
+    said: str,
+) -> None:  # fmt: skip
+    async def given(*_: Any, **__: Any) -> Any:
+        return found
+
+    monkeypatch.setattr(bridge, reads, given)
+    async with console(fake.runner, size=size) as (app, pilot):
+        await pilot.press(key)
+        await until(pilot, lambda: said in screen_text(app), "it is read")
+        await pilot.pause(0.3)
+        check(f"{name}-{size[0]}x{size[1]}", screen_text(app))
+
+
+@pytest.mark.parametrize("size", [(80, 24), (140, 40)])
+async def test_help_and_messages_look_as_drawn(fake: FakeCore, size: tuple[int, int]) -> None:
+    async with console(fake.runner, size=size) as (app, pilot):
+        app.state.say("op-0000000a: granted, the wait goes on", "good")
+        for key, name in (("question_mark", "help"), ("M", "messages")):
+            await pilot.press(key)
+            await pilot.pause(0.4)
+            check(f"{name}-{size[0]}x{size[1]}", screen_text(app))
+            await pilot.press("escape")

@@ -58,7 +58,8 @@ def test_the_measure_sees_what_a_stock_screenshot_fetches() -> None:
 def test_every_screen_stands_there_at_both_sizes_and_every_theme_once() -> None:
     names = {path.stem for path in PICTURES}
     screens = ("live", "needs-you", "filter", "decisions", "approvals", "detail", "card", "confirm", "group", "members")
-    wanted = {f"{each}-{size}" for each in (*screens, "help", "messages", "themes") for size in ("80x24", "140x40")}
+    beside = ("help", "messages", "themes", "settings", "providers", "contract", "credentials", "audit", "log")
+    wanted = {f"{each}-{size}" for each in (*screens, *beside) for size in ("80x24", "140x40")}
     assert wanted <= names
     assert {f"theme-{name}" for name in SHIPPED} <= names
 

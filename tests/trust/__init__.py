@@ -1,0 +1,1 @@
+"""Proofs that cross floors: secrets through whole processes, keys through real terminals, every kind of authority."""
