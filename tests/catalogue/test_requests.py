@@ -77,6 +77,11 @@ def test_the_status_request_is_the_documented_one(api: Api) -> None:
     if "body" in fact and "query" not in fact["body"]:
         assert sent.body is not None
         assert holds(json.loads(sent.body), filled(fact["body"], operation.submitted.job_id))
+    elif "body" in fact:
+        # a GraphQL query, of which the facts give the gist: every word of it, and braces that close
+        query = json.loads(sent.body or b"")["query"]
+        assert set(re.findall(r"\w+", fact["body"]["query"])) <= set(re.findall(r"\w+", query))
+        assert query.count("{") == query.count("}") > 0
     assert any(covers(origin, normalise_origin(sent.url)) for origin in contract.origins)
 
 
