@@ -12,10 +12,11 @@ import click
 import msgspec
 
 from pollconsole import bridge, words
-from pollconsole.cli import calls, files, handover, out, present
+from pollconsole.bridge.waiting import next_step, silence_of
+from pollconsole.cli import bulk, calls, files, handover, liveness, out, present
 from pollconsole.cli.base import Common, command, pass_common
 from pollconsole.cli.values import MAX_URL, Count, File, OperationId, Pair, ProviderName, Text
-from pollcore.facts import Instant, Refused, StopDetail, StopReason
+from pollcore.facts import Answer, Instant, Refused, StopDetail, StopReason
 
 
 @command(
@@ -23,6 +24,7 @@ from pollcore.facts import Instant, Refused, StopDetail, StopReason
     "pollconsole submit --provider acme --job-id job-7 --deadline 40m --max-requests 12",
     "pollconsole submit --provider acme --from-response saved.txt --useful-until 2026-03-02T18:00:00Z",
     'echo \'{"provider": "acme", "job_id": "job-7"}\' | pollconsole submit --file - --json',
+    "pollconsole submit --file operations.jsonl --dry-run",
     short_help="Hand a wait over; prints the operation.",
 )
 @click.option("--provider", type=ProviderName(), metavar="NAME", help="A configured provider or a contract's name.")
@@ -46,6 +48,8 @@ from pollcore.facts import Instant, Refused, StopDetail, StopReason
 @click.option("--from-response", type=File(), metavar="FILE", help="Take job and status URL from a curl -i file.")
 @click.option("--response-url", type=Text(MAX_URL), metavar="URL", help="The address that answer came from.")
 @click.option("--file", "file_", type=File(), metavar="FILE|-", help="The same as JSON, names in snake_case.")
+@click.option("--lines", is_flag=True, help="--file holds one JSON object a line (.jsonl and .ndjson do anyway).")
+@click.option("--dry-run", is_flag=True, help="Check it and say what would be stored; store nothing.")
 @pass_common
 def submit(common: Common, /, **flags: Any) -> None:
     """Hand a wait over to the polling core and print the operation.
@@ -53,8 +57,17 @@ def submit(common: Common, /, **flags: Any) -> None:
     Limits that are left out come from the contract; limits above the contract's are refused, and only an operator can
     grant more. Nothing is sent by this command. A job that was waited for before starts only when an operator grants
     it; the exit code is 0 all the same, and a warning says so.
+
+    Of JSON lines each is handed over by itself: a refused line leaves the others alone and is told by its number, and
+    the exit code is then 2. Flags hold for every line. At most 1,000 lines.
     """
     file_name, response_name = flags.pop("file_"), flags.pop("from_response")
+    lines, dry_run = flags.pop("lines"), flags.pop("dry_run")
+    if lines and file_name is None:
+        raise click.UsageError("--lines belongs to --file")
+    if bulk.is_lines(file_name, lines):
+        _many(common, file_name, fields_of(flags), response_name, dry_run=dry_run)
+        return
     if file_name == "-" and response_name == "-":
         raise click.UsageError("--file - and --from-response - both want standard input; save one of them to a file")
     handed = fields_of(flags)
@@ -72,29 +85,60 @@ def submit(common: Common, /, **flags: Any) -> None:
         read_in = files.read_bytes(response_name, "--from-response", files.MAX_RESPONSE_BYTES)
         saved = files.parse_response(read_in, response_name)
 
-    async def body(core: bridge.Core) -> tuple[dict[str, Any], list[str], list[str], str | None]:
-        if handed.credential is not None and handed.provider is not None:
-            await bridge.check_credential(core, handed.provider, handed.credential)
-        now = core.clock.now().wall
-        answer = None if saved is None else msgspec.structs.replace(saved, sent_at=now, answered_at=now)
-        submission = await core.actions.submit(bridge.submit_spec(**specification(handed), response=answer))
-        view, card = await bridge.whole_with_card(core, submission.operation.operation_id)
-        view["existed"] = submission.existed
-        warnings = [*submission.warnings, *not_started(view), *await _lost(core)]
-        return view, card, warnings, await present.core_warning(core)
-
-    view, card, warnings, silence = calls.with_core(common, body, makes=True)
-    view["warnings"] = warnings
+    view, card, silence = calls.with_core(
+        common, lambda core: _handed_over(core, handed, saved, dry_run=dry_run), makes=not dry_run
+    )
     if common.json:
         out.document(view)
     else:
         out.text(present.operation(view, card))
-    for line in warnings:
+    for line in view["warnings"]:
         out.note(f"warning: {line}")
+    if dry_run:
+        out.note("a dry run: nothing was stored")
     if view["existed"]:
         out.note("this operation existed already; nothing was added")
     if silence:
         out.note(silence)
+
+
+def _many(common: Common, name: str, flags: handover.Handover, response: str | None, *, dry_run: bool) -> None:
+    """A file of JSON lines; see `bulk`. Ends the command with its exit code."""
+    bulk.refuse_flags(flags, response)
+    lines = bulk.split(files.read_bytes(name, "--file", bulk.MAX_LINES_BYTES), name)
+
+    async def one(core: bridge.Core, handed: handover.Handover) -> dict[str, Any]:
+        return (await _handed_over(core, handed, None, dry_run=dry_run))[0]
+
+    async def body(core: bridge.Core) -> tuple[bulk.Done, str | None]:
+        return await bulk.run(core, lines, flags, name, one), await present.core_warning(core)
+
+    done, silence = calls.with_core(common, body, makes=not dry_run)
+    bulk.tell(done, as_json=common.json, dry_run=dry_run)
+    if silence:
+        out.note(silence)
+    click.get_current_context().exit(done.exit_code)
+
+
+async def _handed_over(
+    core: bridge.Core, handed: handover.Handover, saved: Answer | None, *, dry_run: bool
+) -> tuple[dict[str, Any], list[str], str | None]:
+    """The document of the operation, the lines of its card, the sentence about a core that does not run."""
+    if handed.credential is not None and handed.provider is not None:
+        await bridge.check_credential(core, handed.provider, handed.credential)
+    now = core.clock.now().wall
+    answer = None if saved is None else msgspec.structs.replace(saved, sent_at=now, answered_at=now)
+    spec = bridge.submit_spec(**specification(handed), response=answer)
+    made = await (core.actions.check_submission(spec) if dry_run else core.actions.submit(spec))
+    card: list[str] = []
+    if dry_run and not made.existed:
+        view = bridge.row(made.operation)
+    else:
+        view, card = await bridge.whole_with_card(core, made.operation.operation_id)
+    silent = await silence_of(core)
+    view |= {"existed": made.existed, "dry_run": dry_run, "next": next_step(made.operation, silent)}
+    view["warnings"] = [*made.warnings, *not_started(view), *([] if dry_run else await _lost(core))]
+    return view, card, liveness.warning(silent)
 
 
 async def _lost(core: bridge.Core) -> list[str]:

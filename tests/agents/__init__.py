@@ -1,0 +1,1 @@
+"""Programs that hand waits over: Python, command line, MCP."""
