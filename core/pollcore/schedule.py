@@ -136,13 +136,15 @@ def spread(
 
     Args:
         span_ms: What is left of the cool-down or outage; never shortened. A tenth of it is the smallest window behind.
-        waiting: How many operations are let go, this one included.
+        waiting: The how many-th this one is of those that are let go, from 1: the first ones are drawn into the
+            smallest window, as many as it holds one every gap; each further one has the next gap for itself.
         per_minute: The provider's cap on requests a minute, if any.
         room_ms: What is left from now until deadline or `useful_until`; the spread takes at most half of what lies
             behind *span_ms*.
     """
     gap = MINUTE / per_minute if per_minute else RELEASE_GAP
-    offset = int(max(RELEASE_LEAST, RELEASE_SPREAD * span_ms, max(1, waiting) * gap) * draw)
+    window, place = max(RELEASE_LEAST, RELEASE_SPREAD * span_ms), max(1, waiting) * gap
+    offset = int(window * draw if place <= window else place - gap * (1 - draw))
     if room_ms is not None:
         offset = min(offset, max(0, (room_ms - span_ms) // 2))
     return max(0, span_ms) + offset

@@ -15,7 +15,7 @@ import msgspec
 from pollcore import decide, outcome
 from pollcore.contract import Contract
 from pollcore.escalation import Approval, approval_needed, call_digest
-from pollcore.escalation.approvals import STATUS, session_is_usable, stricter
+from pollcore.escalation.approvals import STATUS, grant_is_usable, session_is_usable, stricter
 from pollcore.facts import (
     BootMs,
     CallGrant,
@@ -86,7 +86,7 @@ class Leaves:
                 return found
         digest = call_digest(operation, request, purpose=STATUS, binding=info.binding if info is not None else None)
         granted = await self._store.approval(operation.operation_id)
-        if granted is not None and granted.digest == digest and granted.expires_at > now.wall:
+        if granted is not None and grant_is_usable(granted, digest, now):
             return Leave(approval=granted)
         return self._ask(operation, contract, info, needed, granted, digest, now)
 
@@ -128,7 +128,7 @@ class Leaves:
             else "each status request under this contract is an action"
         )
         cause = f"{reason.value}:{operation.credential}:{self._owner}" if session else None
-        stop = decide.stop(operation, reason, explanation=text, notes=_unused(granted, digest, now))
+        stop = decide.stop(operation, reason, explanation=text, notes=_unused(granted, digest))
         after = outcome.after_stop(operation, stop, policy=contract.policy, now=now)
         question = open_question(
             after,
@@ -147,9 +147,9 @@ class Leaves:
         )
 
 
-def _unused(granted: CallGrant | None, digest: str, now: Moment) -> tuple[str, ...]:
+def _unused(granted: CallGrant | None, digest: str) -> tuple[str, ...]:
     """Why an approval that was given was not used (it lets nothing out any more)."""
     if granted is None:
         return ()
-    why = "it lapsed" if granted.digest == digest and granted.expires_at <= now.wall else "what it was given for moved"
+    why = "it lapsed" if granted.digest == digest else "what it was given for moved"
     return (f"the approval of {clock_time(granted.granted_at)} was not used: {why}",)

@@ -21,6 +21,7 @@ from pollcore.controller.shared import Shared
 from pollcore.facts import (
     AuditEvent,
     ContractError,
+    CredentialPending,
     CredentialUnavailable,
     DelaySource,
     Escalate,
@@ -143,7 +144,8 @@ class Preparer:
 
     async def _due(self, operation: Operation, contract: Contract, now: Moment) -> Prepared:
         policy = contract.policy
-        if (waits := self._shared_wait(operation, policy, now)) is not None:
+        caps = self._caps.get(operation.submitted.provider, NO_CAPS)
+        if (waits := self._shared_wait(operation, policy, now, caps.per_minute or contract.per_minute)) is not None:
             return waits
         use = await self._contracts.use(contract)
         if use is None:
@@ -171,7 +173,6 @@ class Preparer:
             secret, digest = outcome_
         if self._shared.is_down(operation, origin):
             self._shared.probing(operation, origin, now, request.total_ms)
-        caps = self._caps.get(operation.submitted.provider, NO_CAPS)
         claim = Claim(
             operation=operation,
             step=operation.memory.step or "status",
@@ -216,6 +217,8 @@ class Preparer:
             if refused and await self._credentials.digest(name) != value.digest:
                 # the kept secret is the refused one, but the keyring holds another by now
                 value = await self._credentials.read(name)
+        except CredentialPending:
+            return self.capped(operation, policy, now)
         except CredentialUnavailable as error:
             return self._stop(operation, policy, now, unavailable, StopDetail(error.detail), str(error))
         if denial is not None and denial.digest == value.digest:
@@ -262,7 +265,7 @@ class Preparer:
             close_question=ended.closed,
         )
 
-    def _shared_wait(self, operation: Operation, policy: Policy, now: Moment) -> Write | None:
+    def _shared_wait(self, operation: Operation, policy: Policy, now: Moment, per_minute: int | None) -> Write | None:
         """Pauses and cool-downs, before any lease (O7)."""
         cooldown = self._shared.cooldown(operation, now)
         pause = self._shared.pause(operation, now)
@@ -279,6 +282,8 @@ class Preparer:
             draw=self._chance.draw(),
             source=DelaySource.SHARED_COOLDOWN,
             guidance=cooling >= paused,
+            waiting=1 if cooldown is None else self._shared.place(operation, cooldown.until_boot),
+            per_minute=per_minute,
             notes=() if cooling >= paused else ("paused by hand",),
         )
         if isinstance(decision, Escalate):
@@ -299,7 +304,7 @@ class Preparer:
         return self.reschedule(operation, decision, policy, now)
 
     def capped(self, operation: Operation, policy: Policy, now: Moment) -> Write:
-        """The claim found no free place under the provider's caps: look again a little later, quietly."""
+        """The provider's caps are reached, or a token is being bought: look again a little later, quietly."""
         at = Instant(now.wall + CAP_PAUSE_MS + int(CAP_PAUSE_MS * self._chance.draw()))
         wait = Wait(next_poll_at=at, delay_ms=at - now.wall, source=DelaySource.SHARED_COOLDOWN)
         after = outcome.after_schedule(operation, wait, policy=policy, now=now)

@@ -34,6 +34,7 @@ class Shared:
         self._denials: dict[tuple[str, str], Denial] = {}
         self._pauses: tuple[Pause, ...] = ()
         self._faulted: dict[tuple[str, str], set[str]] = {}
+        self._held: dict[tuple[str, str, str | None], tuple[BootMs, int]] = {}
         self._new_cooldowns: dict[tuple[str, str, str | None], Cooldown] = {}
         self._new_origins: dict[tuple[str, str], OriginState] = {}
         self._new_denials: dict[tuple[str, str], Denial] = {}
@@ -119,6 +120,14 @@ class Shared:
         """The cool-down that holds for this operation now."""
         found = self._cooldowns.get((operation.submitted.provider, operation.submitted.account, operation.credential))
         return found if found is not None and found.until_boot > now.boot else None
+
+    def place(self, operation: Operation, until: BootMs) -> int:
+        """The how many-th operation this one is, from 1, that its cool-down *until* holds back (T8)."""
+        key = (operation.submitted.provider, operation.submitted.account, operation.credential)
+        before, held = self._held.get(key, (until, 0))
+        held = held + 1 if before == until else 1
+        self._held[key] = (until, held)
+        return held
 
     def pause(self, operation: Operation, now: Moment) -> Pause | None:
         """The pause that holds for this operation now, the longest where several do."""

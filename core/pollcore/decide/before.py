@@ -161,7 +161,7 @@ def shared_wait(
     Args:
         left_ms: What is left of the common wait on the boot clock.
         guidance: Whether the provider asked for it; by default only for `shared_cooldown`. A pause says False.
-        waiting: How many operations are let go together, this one included; *per_minute*: the cap they are under.
+        waiting: The how many-th this one is of those that wait together; *per_minute*: the cap they are under.
     """
     left_ms = max(0, left_ms)
     if guidance is None:

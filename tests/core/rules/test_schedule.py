@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import msgspec
 import pytest
 from tests.core.rules.make import NOW, T0, hint, operation, retry_after
@@ -91,6 +93,17 @@ def test_releases_are_spread_wider_the_more_there_are_and_under_the_cap() -> Non
     assert schedule.spread(0, LAST, waiting=3_000) > 299_000
     assert schedule.spread(0, LAST, waiting=10, per_minute=10) > 59_000
     assert schedule.spread(60_000, LAST, room_ms=61_000) == 60_500
+
+
+@pytest.mark.rule("T8")
+def test_thousands_that_a_cool_down_held_back_are_let_go_one_every_gap() -> None:
+    """The n-th has the n-th gap, whatever it draws; the first ones share the smallest window."""
+    chance = random.Random(7)
+    offsets = sorted(schedule.spread(60_000, chance.random(), waiting=n) - 60_000 for n in range(1, 3_001))
+    busiest = max(sum(1 for at in offsets if second <= at < second + 1_000) for second in range(0, 300_000, 1_000))
+    # one every 100 ms is ten a second
+    assert busiest <= 22
+    assert 290_000 < offsets[-1] <= 300_000
 
 
 @pytest.mark.rule("T2", "B6")
