@@ -97,5 +97,8 @@ class Prefect:
     def endless(self) -> str:
         return self._run(seconds=600)
 
+    def lasting(self, seconds: int) -> str:
+        return self._run(seconds=seconds)
+
 
 SERVERS = {"aria2": Aria2, "restate": Restate, "prefect": Prefect}

@@ -13,6 +13,7 @@ import msgspec
 
 from pollconsole import documents
 from pollconsole.bridge.contracts import card_of, explained
+from pollconsole.bridge.saved import fault_view
 from pollcore.facts import Answer, Fault, Instant, Observation, iso
 
 if TYPE_CHECKING:
@@ -28,6 +29,13 @@ SHOWN_HEADERS: Final = frozenset(
 """Of an answer: what contracts read most. Cookies and the like stay out."""
 
 
+def refuse_untriable(core: Core, name: str) -> None:
+    """For a home without a store; see `trying.refuse_undecided`. Raises Refused, NotFound, ContractError."""
+    from pollcore.actions.trying import refuse_undecided
+
+    refuse_undecided(core.contracts.find(name))
+
+
 async def try_provider(core: Core, spec: Mapping[str, Any]) -> dict[str, Any]:
     """Send one status request for a job that has no operation, and explain its answer.
 
@@ -36,7 +44,7 @@ async def try_provider(core: Core, spec: Mapping[str, Any]) -> dict[str, Any]:
     from pollcore.actions import SubmitSpec
 
     tried = await core.actions.try_provider(SubmitSpec(**spec), core.trial())
-    why = {"rule": None, "read": [], "body_fault": None, "observation": None}
+    why: dict[str, Any] = {"rule": None, "read": [], "body_fault": None, "observation": None}
     seen: Observation | Fault | None = tried.fault
     memory = tried.judged.memory
     if tried.explained is not None:
@@ -50,7 +58,7 @@ async def try_provider(core: Core, spec: Mapping[str, Any]) -> dict[str, Any]:
         "status_requests_used": op.status_requests_used,
         "request": {"method": tried.method, "url": tried.url},
         "answer": None if tried.answer is None else _answer(tried.answer),
-        "fault": None if tried.fault is None else {"kind": tried.fault.kind.value, "text": tried.fault.text},
+        "fault": fault_view(tried.fault),
         **why,
         "decision": documents.decision(tried.decision, tried.now.wall),
         "card": card,
@@ -81,7 +89,8 @@ async def impact(core: Core, text: str, filename: str, since: Instant) -> dict[s
     from pollcore.contract import parse
 
     changed = parse(text, filename)
-    counts, listed = Counts(), []
+    counts = Counts()
+    listed: list[dict[str, Any]] = []
     async for one in differences(core.store, core.snapshots, changed, since, counts):
         if len(listed) < MAX_LISTED:
             listed.append({**msgspec.structs.asdict(one), "at": iso(one.at)})

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from pollconsole import documents, words
-from pollcore.facts import Answer, Decision, Escalate, Fault, Memory, Moment, Observation, Refused
+from pollconsole.bridge import saved
+from pollcore.facts import Answer, Decision, Escalate, Fault, Memory, Moment, Observation, Refused, StopDetail
 
 if TYPE_CHECKING:
     from pollcore.assembly import Core
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 
 
 EXAMPLE_CHILD: Final = "example-child"
+EXAMPLE_JOB: Final = "example-job"
+CANCEL: Final = "cancel"
+_UNREAD: Final[dict[str, Any]] = {"rule": None, "read": [], "body_fault": None, "observation": None}
+"""Of a fault, and of an answer that is none to a status request."""
 Known = Mapping[str, "ContractKnown"]
 """By digest: what operators said and saw of contracts."""
 
@@ -103,8 +108,14 @@ def check_contract(text: str, filename: str) -> dict[str, Any]:
     from pollcore.contract import check, parse
 
     contract = parse(text, filename)
-    findings = [words.sentence(f"{filename}:{finding}") for finding in check(contract)]
-    return {"file": filename, "findings": findings, **documents.contract(contract)}
+    found = check(contract)
+    return {
+        "file": filename,
+        "findings": [words.sentence(f"{filename}:{'' if finding.line else ' '}{finding}") for finding in found],
+        "found": [msgspec.structs.asdict(finding) for finding in found],
+        "warnings": sum(finding.level == "warning" for finding in found),
+        **documents.contract(contract),
+    }
 
 
 def contract_schema() -> dict[str, Any]:
@@ -119,36 +130,66 @@ def explain(
     name: str,
     text: str | None,
     answer: Answer,
-    job_id: str,
+    job_id: str | None,
     params: Mapping[str, str],
     step: str | None = None,
+    state: str | None = None,
 ) -> dict[str, Any]:
-    """How *answer* would be read by a contract and decided, for a fresh operation just under way.
+    """How *answer* would be taken and read by a contract and decided, for a fresh operation just under way.
 
     Args:
         text: the contract's text when *name* is a file.
+        job_id: None: `EXAMPLE_JOB`.
         step: which step of the chain *answer* belongs to; None: the status request. A child of `each` is the only one.
+            `cancel`, where no step is called so: it answers the documented cancel, and nothing is decided.
+        state: the job was seen in it before; None: it was never seen.
 
-    Raises NotFound, ContractError; Refused: the contract has no such step.
+    Raises NotFound, ContractError; Refused: the contract has no such step, cancel or parameter.
     """
-    from pollcore import decide, reading
     from pollcore.contract import parse
+    from pollcore.contract.requests import check_params
 
     contract = core.contracts.find(name) if text is None else parse(text, name)
+    given = check_params(contract, dict(params), complete=False)
     now = core.clock.now()
     timed = msgspec.structs.replace(answer, sent_at=now.wall, answered_at=now.wall)
-    operation = documents.example_operation(contract, now, job_id, params)
+    if step == CANCEL and all(one.name != CANCEL for one in contract.steps):
+        cancel = saved.cancel_view(contract, timed, now.wall)
+        return {"contract": contract.name, **_UNREAD, "fault": None, "cancel": cancel, "decision": None, "card": None}
+    operation = documents.example_operation(contract, now, job_id or EXAMPLE_JOB, given)
     if step is not None:
         operation = msgspec.structs.replace(operation, memory=_at_step(contract, step))
-    read = reading.explain(contract, operation, timed, now, _asked(contract, operation))
-    seen = read.observation
+    if state is not None:
+        seen = {"first_seen_at": now.wall, "polls": 1, "last_state": state, "in_a_row": 1}
+        memory = msgspec.structs.replace(operation.memory, **seen)
+        operation = msgspec.structs.replace(operation, memory=memory, last_known_state=state)
+    return {"contract": contract.name, **_decided(contract, operation, timed, now, job_id is None)}
+
+
+def _decided(contract: Contract, operation: Operation, answer: Answer, now: Moment, example: bool) -> dict[str, Any]:
+    from pollcore import decide, reading
+
+    step = next((one for one in contract.steps if one.name == operation.memory.step), contract.steps[0])
+    taken = saved.received(step.request.method, answer, now.wall)
+    why, memory = _UNREAD, operation.memory
+    seen: Observation | Fault
+    if isinstance(taken, Fault):
+        seen = taken
+    else:
+        read = reading.explain(contract, operation, taken, now, _asked(contract, operation))
+        why, seen, memory = explained(read), read.observation, read.memory
     decision = decide.decide(operation, seen, policy=contract.policy, now=now, draw=0.5)
-    return {
-        "contract": contract.name,
-        **explained(read),
+    view = {
+        **why,
+        "fault": saved.fault_view(taken if isinstance(taken, Fault) else None),
         "decision": documents.decision(decision, now.wall),
-        "card": card_of(contract, operation, seen, read.memory, decision, now),
+        "card": card_of(contract, operation, seen, memory, decision, now),
     }
+    if isinstance(seen, Fault):
+        view["hint"] = "saved with curl -i --compressed, it counts as what it is after decompression"
+    elif example and (seen.detail is StopDetail.WRONG_JOB or (seen.detail is StopDetail.NOT_FOUND and step.item)):
+        view["hint"] = f"{EXAMPLE_JOB} stands for the job that was asked for: give --job-id with the id in the answer"
+    return view
 
 
 def explained(read: Explanation) -> dict[str, Any]:

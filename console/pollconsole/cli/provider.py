@@ -1,4 +1,4 @@
-"""`provider list|show|check|explain|schema`: contracts and configured instances (`new`, `try`, `impact`: their own file).
+"""`provider list|show|check|explain|schema`: contracts, instances (`new`, `try`, `impact` have files).
 
 Job: read, print. Must not know: the contract language, how answers are judged.
 """
@@ -13,6 +13,7 @@ import click
 from pollconsole import bridge, words
 from pollconsole.cli import calls, files, out, present
 from pollconsole.cli.base import Common, LazyGroup, command, pass_common
+from pollconsole.cli.errors import DOUBTFUL
 from pollconsole.cli.values import File, Pair, ProviderName, Text
 from pollcore.facts import StoreUnusable
 
@@ -79,15 +80,24 @@ def show(common: Common, name: str) -> None:
 
 @command("check", "pollconsole provider check ./acme.toml", short_help="Is a contract file sound?")
 @click.argument("file", type=File())
+@click.option("--strict", is_flag=True, help=f"Exit {DOUBTFUL} if there is a warning (notes are none).")
 @pass_common
-def check(common: Common, file: str) -> None:
-    """Check a contract file: the first error names file, line and key. Nothing is stored or sent."""
+def check(common: Common, file: str, strict: bool) -> None:
+    """Check a contract file: the first error names file, line and key (exit 2). Nothing is stored or sent.
+
+    Findings are no errors: warnings name what is doubtful or left open, notes what nobody has proved yet.
+    """
     found = bridge.check_contract(text_of(file), file)
+    warnings = found["warnings"]
     if common.json:
         out.document(found)
     else:
-        out.text(f"{file}: sound")
-        out.text(present.nested(present.spans(found)))
+        notes = len(found["findings"]) - warnings
+        shown = {key: value for key, value in found.items() if key not in ("found", "warnings")}
+        out.text(f"{file}: sound; warnings: {warnings}, notes: {notes}")
+        out.text(present.nested(present.spans(shown)))
+    if strict and warnings:
+        raise click.exceptions.Exit(DOUBTFUL)
 
 
 @command(
@@ -98,28 +108,46 @@ def check(common: Common, file: str) -> None:
 )
 @click.argument("contract", type=ProviderName(), metavar="NAME|FILE")
 @click.option("--response", type=File(), required=True, metavar="FILE|-", help="A saved answer (curl -i).")
-@click.option("--job-id", type=Text(), default="example-job", metavar="ID", help="The job that was asked for.")
+@click.option("--job-id", type=Text(), metavar="ID", help="The job that was asked for.")
 @click.option("--param", type=Pair(), multiple=True, metavar="K=V", help="A parameter of the contract; repeat.")
-@click.option("--step", type=Text(), metavar="NAME", help="The step whose answer it is; without: the status request.")
+@click.option("--step", type=Text(), metavar="NAME", help="The step whose answer it is, or cancel; without: status.")
+@click.option("--seen", type=Text(), metavar="STATE", help="The job was seen in STATE before this answer.")
 @pass_common
 def explain(
-    common: Common, contract: str, response: str, job_id: str, param: tuple[tuple[str, str], ...], step: str | None
+    common: Common,
+    contract: str,
+    response: str,
+    job_id: str | None,
+    param: tuple[tuple[str, str], ...],
+    step: str | None,
+    seen: str | None,
 ) -> None:
-    """Explain how a saved answer would be read by a contract, what would be decided, and why. Nothing is sent."""
+    """Explain how a saved answer would be read by a contract, what would be decided, and why. Nothing is sent.
+
+    It is taken as a live one is: what is too large for a poll stops here as well. With '--step cancel' it answers the
+    documented cancel.
+    """
     saved = files.read_bytes(response, "--response", files.MAX_RESPONSE_BYTES)
     answer = files.parse_response(saved, response, "--response")
-    text = text_of(contract) if _is_file(contract) else None
-    found = bridge.explain(_settings(common), contract, text, answer, job_id, dict(param), step)
+    text = text_of(contract) if is_file(contract) else None
+    # a file tells all by itself: no home is asked for
+    core = settings(common) if text is None else bridge.without_store(common.home)
+    found = bridge.explain(core, contract, text, answer, job_id, dict(param), step, seen)
     if common.json:
         out.document(found)
         return
+    show_reading(found)
+
+
+def show_reading(found: dict[str, Any]) -> None:
+    """How an answer reads, spans as words; then what an operator would see: nothing where a wait would go on, or end
+    as succeeded."""
     card = found.pop("card")
-    out.text(present.nested(found))
-    show_card(card)
-
-
-def show_card(card: list[str] | None) -> None:
-    """What an operator would see; nothing where a wait would go on, or end as succeeded."""
+    seen = found["observation"]
+    if seen is not None and seen["guidance"]:
+        name, _, span = seen["guidance"].rpartition(": ")
+        seen["guidance"] = f"{name}: {words.span(int(span.removesuffix(' ms')))}"
+    out.text(present.nested(present.spans({key: value for key, value in found.items() if value is not None})))
     if card is not None:
         out.text("\nAn operator would be asked:\n")
     for line in card or ():
@@ -136,7 +164,7 @@ def schema(common: Common) -> None:  # noqa: ARG001 - every command takes the co
 def _asked(common: Common, look: Callable[[bridge.Core, Any], T]) -> T:
     """*look* with what operators said and saw of contracts; without it where there is no store, or none can be read."""
     if not bridge.store_path(common.home).exists():
-        return look(_settings(common), {})
+        return look(settings(common), {})
 
     async def body(core: bridge.Core) -> T:
         return look(core, await bridge.contracts_known(core))
@@ -145,17 +173,18 @@ def _asked(common: Common, look: Callable[[bridge.Core, Any], T]) -> T:
         return calls.with_core(common, body)
     except StoreUnusable as error:
         out.note(f"who has seen and decided what is not known: {error}")
-        return look(_settings(common), None)
+        return look(settings(common), None)
 
 
-def _settings(common: Common) -> bridge.Core:
+def settings(common: Common) -> bridge.Core:
     """Settings and contracts alone: the store stays closed. A home that was named and is not there is refused."""
     if bridge.home_is_named(common.home):
         calls.refuse_missing(common)
     return bridge.without_store(common.home)
 
 
-def _is_file(name: str) -> bool:
+def is_file(name: str) -> bool:
+    """Whether an argument NAME|FILE names a file: a path, `*.toml`, or `-`."""
     return "/" in name or name.endswith(".toml") or name == "-"
 
 

@@ -10,16 +10,15 @@ from typing import Any, Final
 import click
 
 from pollconsole import bridge, words
-from pollconsole.cli import calls, out, present
+from pollconsole.cli import calls, out
 from pollconsole.cli.base import Common, command, pass_common
-from pollconsole.cli.provider import show_card, text_of
+from pollconsole.cli.errors import DOUBTFUL
+from pollconsole.cli.provider import settings, show_reading, text_of
 from pollconsole.cli.submit import fields_of, specification
 from pollconsole.cli.upkeep import since_instant
 from pollconsole.cli.values import MAX_URL, File, Pair, ProviderName, Text, When, caller_option
 from pollcore.facts import DAY, Instant
 
-DIFFERS: Final = 3
-"""Exit code of `provider impact --fail-on-difference`."""
 DEFAULT_SINCE_MS: Final = 30 * DAY
 SHOWN: Final = 50
 """Differences that are printed as text; `--json` lists more."""
@@ -53,13 +52,13 @@ def try_(common: Common, /, name: str, **flags: Any) -> None:
             await bridge.check_credential(core, name, handed.credential)
         return await bridge.try_provider(core, specification(handed))
 
-    found = calls.with_core(common, body, makes=True)
+    if not bridge.store_path(common.home).exists():
+        bridge.refuse_untriable(settings(common), name)
+    found = calls.with_core(common, body)
     if common.json:
         out.document(found)
         return
-    card = found.pop("card")
-    out.text(present.nested(present.spans(found)))
-    show_card(card)
+    show_reading(found)
     out.note("one request was sent and is counted; nobody waits for this job")
 
 
@@ -78,7 +77,7 @@ _NOTHING: Final[dict[str, Any]] = {
 )
 @click.argument("file", type=File())
 @click.option("--since", type=When(), metavar="SPAN|TIME", help="Answers from when on [default: 30d].")
-@click.option("--fail-on-difference", is_flag=True, help=f"Exit {DIFFERS} if any decision would differ.")
+@click.option("--fail-on-difference", is_flag=True, help=f"Exit {DOUBTFUL} if any decision would differ.")
 @pass_common
 def impact(
     common: Common, file: str, since: tuple[int | None, Instant | None] | None, fail_on_difference: bool
@@ -98,7 +97,7 @@ def impact(
     else:
         _show_impact(file, found)
     if fail_on_difference and found["differences"]:
-        raise click.exceptions.Exit(DIFFERS)
+        raise click.exceptions.Exit(DOUBTFUL)
 
 
 def _show_impact(file: str, found: dict[str, Any]) -> None:
@@ -130,7 +129,7 @@ def _row(one: dict[str, Any]) -> tuple[str, ...]:
     detail = f" ({one['would_be_detail']})" if one["would_be_detail"] else ""
     notes = []
     if one["not_asked"]:
-        notes.append(f"{one['not_asked']} later answers would not have been asked for")
+        notes.append(f"later requests that would not have gone out: {one['not_asked']}")
     if not one["whole"]:
         notes.append("read from a part of the answer")
     state = one["was_state"] or words.NOTHING

@@ -12,10 +12,11 @@ from typing import Any, Final
 
 import msgspec
 
+from pollcore.actions.trying import as_a_wait
 from pollcore.contract import Contract, instance
 from pollcore.contract.instances import SETTINGS
 from pollcore.controller.contracts import Contracts
-from pollcore.facts import ContractError, FaultKind, Instant, Operation
+from pollcore.facts import ContractError, FaultKind, Instant, Operation, StopDetail
 from pollcore.outcome.replay import Replay, Replayed
 from pollcore.ports import Store, Stored
 
@@ -95,6 +96,8 @@ async def _of_one(
 ) -> AsyncIterator[Difference]:
     """Both replays side by side, from the first answer on, because what came before is part of what is read."""
     replays: tuple[Replay, Replay] | None = None
+    if operation.stop_detail is StopDetail.PROVIDER_TRY:
+        operation = as_a_wait(operation, pair[0])  # its answer was judged so
     last, held = 0, None
     while page := await store.answers(operation.operation_id, after=last, limit=PAGE):
         last = page[-1].n
@@ -103,6 +106,7 @@ async def _of_one(
         for stored in page:
             if held is not None:
                 held = msgspec.structs.replace(held, not_asked=held.not_asked + 1)
+                counts.answers += stored.fault is None and stored.answered_at >= since
                 continue
             found = _compared(operation, stored, replays, counts, since)
             if found is None:

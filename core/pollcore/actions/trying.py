@@ -104,7 +104,7 @@ async def try_once(desk: Desk, spec: SubmitSpec, trial: Trial) -> Tried:
         raise _not_tried(prepared)
     events = outcome.submitted_events(operation, now=now, warnings=("provider try: one request, then closed",))
     stored = await desk.store.submit(now, operation, checked.contract.snapshot, events)
-    sent = await trial.send(prepared, stored, lambda op: _as_if(op, checked.contract))
+    sent = await trial.send(prepared, stored, lambda op: as_a_wait(op, checked.contract))
     if sent is None:
         await _close_unsent(desk, stored)
         raise Refused(
@@ -144,8 +144,8 @@ def _record(desk: Desk, checked: submit.Checked, now: Moment) -> Operation:
     return msgspec.structs.replace(resting, due_boot=schedule.due_boot(resting, now))
 
 
-def _as_if(operation: Operation, contract: Contract) -> Operation:
-    """The record of a wait under the contract's default limits whose first request this is."""
+def as_a_wait(operation: Operation, contract: Contract) -> Operation:
+    """A try's record as that of a wait under the contract's default limits whose first request this is."""
     limits, start = contract.policy.default, operation.submitted_at
     span = limits.deadline or HOUR
     return msgspec.structs.replace(
@@ -156,6 +156,16 @@ def _as_if(operation: Operation, contract: Contract) -> Operation:
         max_transport_failures=limits.max_transport_failures or USUAL_BUDGET,
         max_rate_limited=limits.max_rate_limited or USUAL_BUDGET,
     )
+
+
+def refuse_undecided(contract: Contract) -> None:
+    """Where there is no store yet, nobody can have decided on a first use: told before a store and its keys are made.
+
+    Raises Refused, as a try would.
+    """
+    if contract.asks_first_use:
+        reason = StopReason.FIRST_USE
+        raise Refused(f"nothing was sent: {reason.value}: {_ASKS[reason]}", code="not_tried", reason=reason.value)
 
 
 def _not_tried(prepared: Prepared) -> Refused:

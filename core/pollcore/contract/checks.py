@@ -6,12 +6,15 @@ Source: spec B1, E5, S4, T4, X7; nothing here stops a contract from being used.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
+from urllib.parse import urlsplit
 
 import msgspec
 
-from pollcore.contract.instances import addressed
+from pollcore.contract import no_effect
 from pollcore.contract.model import Contract
+from pollcore.contract.near import did_you_mean, skeleton
 from pollcore.contract.origins import is_loopback, normalise_origin
 from pollcore.contract.parts import Rule, Unit
 from pollcore.contract.tables import span_text
@@ -20,6 +23,10 @@ from pollcore.facts import Limits, Schedule
 MEAN_JITTER: Final = 0.75
 LEAST_JITTER: Final = 0.5
 FIRST_TENTH: Final = 10
+PLACEHOLDER: Final = "TODO:"
+"""How a text begins that `provider new` left to its author."""
+NOWHERE: Final = ".invalid"
+"""Host names that nothing answers under (RFC 2606): what `provider new` puts where no server was named."""
 HTTP: Final = (
     "http beyond this machine sends everything readable, so no request goes there: use https, or set allow_http = true "
     "for the instance in [providers.NAME] of config.toml"
@@ -52,7 +59,11 @@ def check(contract: Contract) -> list[Finding]:
         tell("warning", key, message)
     for key, message in _limits(contract):
         tell("warning", key, message)
-    for key, message in _evidence(contract):
+    for key, message in _left_open(contract):
+        tell("warning", key, message)
+    for key, message in no_effect.warnings(contract):
+        tell("warning", key, message)
+    for key, message in no_effect.notes(contract):
         tell("note", key, message)
     return found
 
@@ -94,7 +105,26 @@ def _rules(contract: Contract) -> list[tuple[str, str]]:
             found.append(
                 (f"rules[{n + 1}].when", f"asks http.status, but without status it sees only {read}; list them")
             )
+    if contract.table.shown and (first := _covers_the_table(contract)) is not None:
+        found.append(("states", f"are never looked at: {first.label} decides every answer that they are for"))
     return found
+
+
+def _covers_the_table(contract: Contract) -> Rule | None:
+    """A rule without a condition that decides for all statuses whose body is looked up in the table."""
+    plain = contract.table.statuses
+    return next(
+        (
+            rule
+            for rule in contract.rules
+            if rule.when is None
+            and rule.step is None
+            and not rule.needs_item
+            and (rule.meaning is not None)
+            and plain <= (rule.statuses or plain)
+        ),
+        None,
+    )
 
 
 def _hides(earlier: Rule, later: Rule, contract: Contract) -> bool:
@@ -112,6 +142,7 @@ def _states(contract: Contract) -> list[tuple[str, str]]:
             if meaning.verdict is not state.meaning.verdict and state.pattern.matches(text):
                 why = f'pattern "{state.pattern.source}" also fits "{text}" of {meaning.where}; the listed value wins'
                 found.append((state.meaning.where, why))
+    found += _easily_mixed_up(contract)
     verdicts = {m.verdict.value for place in (table.texts, table.others) for m in place.values()}
     verdicts |= {state.meaning.verdict.value for state in table.patterns}
     verdicts |= {rule.meaning.verdict.value for rule in contract.rules if rule.meaning}
@@ -126,14 +157,34 @@ def _states(contract: Contract) -> list[tuple[str, str]]:
     return found
 
 
+def _easily_mixed_up(contract: Contract) -> list[tuple[str, str]]:
+    """S2: two listed texts of different meaning that only case, or a look-alike letter, tells apart."""
+    found = []
+    texts = [(text, meaning) for text, meaning in contract.table.texts.items() if text]
+    for n, (text, meaning) in enumerate(texts):
+        for other, earlier in texts[:n]:
+            if meaning.verdict is not earlier.verdict and skeleton(text) == skeleton(other):
+                why = (
+                    f'"{text}" and "{other}" of {earlier.where} look alike and mean different things: is one misspelt?'
+                )
+                found.append((meaning.where, why))
+    return found
+
+
+def _unlisted(state: str, known: Iterable[str]) -> str:
+    return f'"{state}" is no state that this contract lists{did_you_mean(state, known)}'
+
+
 def _cancel(contract: Contract) -> list[tuple[str, str]]:
     found = []
-    if contract.cancel is not None and contract.policy.cancel is None and addressed(contract, contract.cancel.request):
-        found.append(("cancel", "without consequences it is never offered: say what a cancel does"))
     known = {*contract.table.shown, *(rule.state for rule in contract.rules if rule.state)}
     for state in (contract.policy.cancel.allowed_states or ()) if contract.policy.cancel else ():
         if state not in known:
-            found.append(("cancel.allowed_states", f'"{state}" is no state that this contract lists'))
+            found.append(("cancel.allowed_states", _unlisted(state, known)))
+    leads_to = contract.cancel.leads_to if contract.cancel is not None else None
+    # "cancelled, within 5 minutes": what follows a comma is for people
+    if leads_to is not None and not {leads_to, leads_to.partition(",")[0]} & known and not contract.table.patterns:
+        found.append(("cancel.leads_to", _unlisted(leads_to, known)))
     return found
 
 
@@ -225,14 +276,12 @@ def _rounded(ms: int) -> str:
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
 
 
-def _evidence(contract: Contract) -> list[tuple[str, str]]:
-    found = []
-    if contract.observation is None:
-        found.append(("status.observation", "not declared read_only: the operator is asked at the first use"))
-    if contract.tested_live is None:
-        found.append(("tested_live", "not given: nobody has run this contract against the real provider yet"))
-    if not contract.sources:
-        found.append(("sources", "none: say where the facts come from"))
-    if contract.account is None and not all(is_loopback(origin) for origin in contract.origins):
-        found.append(("account", "none here: it comes from the command, the instance or the credential"))
+def _left_open(contract: Contract) -> list[tuple[str, str]]:
+    """What `provider new` wrote and nobody replaced."""
+    texts = [("limits.deadline_basis", contract.deadline_basis), *(("sources", source) for source in contract.sources)]
+    why = f"is still the placeholder of a new file ({PLACEHOLDER})"
+    found = [(key, why) for key, text in texts if PLACEHOLDER in text]
+    host = urlsplit(contract.base_url or "").hostname or ""
+    if host.endswith(NOWHERE):
+        found.append(("base_url", f"{host} is a name that nothing answers under: name the provider's server"))
     return found

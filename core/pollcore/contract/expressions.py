@@ -85,8 +85,7 @@ def compile_expression(text: str) -> Expression:
     try:
         ast: Any = jmespath.compile(text).parsed
     except JMESPathError as error:
-        first = " ".join(str(error).splitlines()[0].split())
-        raise ValueError(f"no JMESPath expression: {first}") from None
+        raise ValueError(f"no JMESPath expression: {_in_words(str(error))}") from None
     except RecursionError:
         raise ValueError("expression nested too deeply") from None
     _measure(ast)
@@ -95,10 +94,25 @@ def compile_expression(text: str) -> Expression:
     unknown = sorted(str(root) for root in expression.roots - ROOTS)
     if unknown:
         word = unknown[0]
-        hint = did_you_mean(word, ROOTS) if len(word) > 2 else ""
-        hint = hint if "did you mean" in hint else f"; write body.{word} for a field of the answer's body"
-        raise ValueError(f'"{word}" is none of {", ".join(sorted(ROOTS))}{hint}')
+        raise ValueError(f'"{word}" is none of {", ".join(sorted(ROOTS))}{_way_out(word, text)}')
     return expression
+
+
+def _in_words(said: str) -> str:
+    """JMESPath's first line, without what would only lead on to its picture of the place."""
+    first = " ".join(said.splitlines()[0].split())
+    first = first.removeprefix("Bad jmespath expression: ").removeprefix("Invalid jmespath expression: ")
+    first = first.removesuffix("for expression:").rstrip(" ,:")
+    return f'{first}; a name with "-" stands in double quotes, as body."job-id"' if "token '-'" in first else first
+
+
+def _way_out(word: str, text: str) -> str:
+    near = did_you_mean(word, ROOTS) if len(word) > 2 else ""
+    if "did you mean" in near:
+        return near
+    if f'"{word}"' in text and f'."{word}"' not in text:
+        return f"; double quotes make a field's name, a text takes single quotes: '{word}'"
+    return f"; write body.{word} for a field of the answer's body"
 
 
 def _measure(ast: dict[str, Any]) -> None:

@@ -1,8 +1,9 @@
 """Patterns that cannot run away.
 
 Job: globs (`False/*`) and a safe subset of regular expressions, compiled once. Must not know: what is matched.
-The subset: no group repeated, no look-around, no back-reference, few variable quantifiers, short subjects; so the cost
-is a small power of a small number (reliability section 13, "regex bomb").
+The subset: no group repeated, no look-around, no back-reference, few variable quantifiers, few ways through what is
+optional or alternative, short subjects; so the cost is a small power of a small number (reliability section 13,
+"regex bomb").
 """
 
 from __future__ import annotations
@@ -18,6 +19,11 @@ MAX_UNBOUNDED: Final = 3
 MAX_SHORT: Final = 512
 """What a pattern with three open repetitions reads at most: its cost grows with the cube of the length."""
 MAX_REPEAT: Final = 256
+MAX_WAYS: Final = 128
+"""Ways through a pattern: each `?` doubles them, a group multiplies them by its alternatives; all may be tried."""
+FEW_WAYS: Final = 8
+"""With more of them, what a pattern with two or three variable repetitions reads is shorter still."""
+SHORTER: Final = {2: MAX_SHORT, 3: 128}
 
 _QUANTIFIER: Final = re.compile(r"[*+?]|\{([0-9]{0,5})(?:(,)([0-9]{0,5}))?\}")
 _CLASS: Final = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]")
@@ -70,16 +76,43 @@ def regex(text: str) -> Pattern:
     """
     if len(text) > MAX_PATTERN:
         raise ValueError(f"pattern longer than {MAX_PATTERN} characters")
-    longest = MAX_SHORT if _check_subset(text) >= MAX_UNBOUNDED else MAX_SUBJECT
+    variable, ways = _check_subset(text)
+    longest = MAX_SHORT if variable >= MAX_UNBOUNDED else MAX_SUBJECT
+    if ways > FEW_WAYS:
+        longest = SHORTER.get(variable, longest)
     try:
         return Pattern(text, re.compile(text, re.ASCII), longest)
     except (re.error, OverflowError, RecursionError) as error:
         raise ValueError(f"no regular expression: {error}") from None
 
 
-def _check_subset(text: str) -> int:
-    """How many variable repetitions the pattern has. Raises ValueError."""
+class _Ways:
+    """How many ways lead through what was read so far."""
+
+    def __init__(self) -> None:
+        self._open = [[0, 1]]
+        """Of each group that is open: ways of its earlier alternatives, and of the present one."""
+
+    def read(self, char: str) -> None:
+        """One of `(`, `|`, `)`, `?` (as a quantifier); others change nothing."""
+        if char == "(":
+            self._open.append([0, 1])
+        elif char == "|":
+            self._open[-1] = [sum(self._open[-1]), 1]
+        elif char == "?":
+            self._open[-1][1] *= 2
+        elif char == ")" and len(self._open) > 1:
+            ways = sum(self._open.pop())
+            self._open[-1][1] *= ways
+
+    def total(self) -> int:
+        return sum(self._open[0])
+
+
+def _check_subset(text: str) -> tuple[int, int]:
+    """How many variable repetitions the pattern has, and how many ways lead through it. Raises ValueError."""
     variable = unbounded = at = 0
+    ways = _Ways()
     previous = ""
     while at < len(text):
         char = text[at]
@@ -103,10 +136,14 @@ def _check_subset(text: str) -> int:
                 raise ValueError(f"a repetition of more than {MAX_REPEAT} is not allowed")
             unbounded += found.group() in "*+" or (comma is not None and not most)
             variable += found.group() != "?" and (comma is not None or least is None)
+            ways.read(found.group())
             previous, at = "quantifier", found.end()
         else:
+            ways.read(char)
             previous = "group" if char == ")" else "" if char in "(|^" else "atom"
             at += 3 if text.startswith("(?:", at) else 1
     if variable > MAX_VARIABLE or unbounded > MAX_UNBOUNDED:
         raise ValueError(f"more than {MAX_UNBOUNDED} open or {MAX_VARIABLE} variable repetitions in a pattern")
-    return variable
+    if ways.total() > MAX_WAYS:
+        raise ValueError(f"more than {MAX_WAYS} ways through what is optional or alternative in a pattern")
+    return variable, ways.total()

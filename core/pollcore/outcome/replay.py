@@ -59,7 +59,6 @@ class Replay:
         self._operation = msgspec.structs.replace(
             operation,
             status=Status.WAITING,
-            status_requests_used=first - 1,
             completed_polls=first - 1,
             transport_failures_used=0,
             rate_limited_used=0,

@@ -149,7 +149,7 @@ class Store:
         self.waits += 1
         self.on_wait(self.waits)
         self.clock.moment = self.clock.moment.after(round(timeout_s * 1_000))
-        return after
+        return after + 1
 
     async def health(self) -> Any:
         return SimpleNamespace(pauses=tuple(self.pauses))

@@ -111,6 +111,17 @@ def test_a_looser_mode_is_asked_for_listed_and_rejected_and_never_given(home: Pa
     assert (refused.returncode, json.loads(refused.stdout)["error"]["code"]) == (2, "no_question")
 
 
+@pytest.mark.rule("V4", "G4")
+def test_a_question_about_a_credential_is_told_whole_in_lines_of_a_home_without_operations(home: Path) -> None:
+    run(home, "credential", "mode", "key", "standing", "--because", "the nightly batch", "--caller", "batch-7")
+    told = run(home, "--plain", "--once").stdout
+    assert told.startswith("0 live operations.")
+    assert "Card 1, credential key, asked " in told
+    for line in ("Stopped because: mode_change", "Mode: per_call -> standing", "Because: the nightly batch"):
+        assert line in told
+    assert "No open question." not in told
+
+
 @pytest.mark.rule("G2", "G6")
 def test_towards_per_call_a_mode_changes_at_once(home: Path) -> None:
     done = document(run(home, "credential", "mode", "key", "per_call", "--json"))

@@ -21,6 +21,7 @@ PROGRAM = """
 import asyncio, ctypes, sys
 import msgspec
 from pollconsole import bridge
+from pollcore.adapters.config import Config
 from pollcore.adapters.system import SystemClock
 from pollconsole.cli.entry import run
 
@@ -43,6 +44,9 @@ class Controller:
 class Core:
     notices = ["made a key"]
     clock = SystemClock()
+    config = Config()
+    async def send_notices(self, say):
+        pass
     def controller(self):
         assert ctypes.CDLL(None).prctl(3, 0, 0, 0, 0) == 0, "the memory of this process can be read"
         return Controller()

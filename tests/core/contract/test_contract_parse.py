@@ -166,7 +166,11 @@ def test_sizes_of_files_lines_depth_and_rules_are_limited() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["(a+)+", "(a|a)*b", "(?=a)", r"(a)\1", "a*a*a*a*", "a" * 300, "a{1,999}", "(ab){2}", "a**", "[", "("]
+    "text",
+    [
+        *("(a+)+", "(a|a)*b", "(?=a)", r"(a)\1", "a*a*a*a*", "a" * 300, "a{1,999}", "(ab){2}", "a**", "[", "("),
+        *("a?" * 24 + "a" * 24, "(?:ab|a|b)" * 12 + "c", "(?:a|b(?:c|d)?)?" * 4),
+    ],
 )
 def test_patterns_that_could_run_away_are_refused(text: str) -> None:
     with pytest.raises(ValueError):
@@ -181,6 +185,9 @@ def test_the_safe_subset_and_globs_do_what_contracts_need() -> None:
     assert regex("a+").matches("a" * 2_000)
     assert not regex("a*a*a*b").matches("a" * 2_000)
     assert not regex("a*a*a*b").matches("a" * 500)
+    assert regex("|".join(f"s{n}" for n in range(40))).matches("s39")
+    assert not regex("a?" * 7 + "a" * 7).matches("a" * 20)
+    assert not regex("(?:ab|a|b)" * 3 + "[ab]*[ab]*[ab]*c").matches("ab" * 250)
     assert glob("False/*").matches("False/Timeout")
     assert not glob("False/*").matches("Falsehood")
     assert not glob("a.c").matches("abc")

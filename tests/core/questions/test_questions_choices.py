@@ -210,6 +210,22 @@ def test_a_cancel_that_does_nothing_in_this_state_says_so():
     assert found.unavailable
 
 
+@pytest.mark.rule("E5", "E8")
+@pytest.mark.parametrize("irreversible", [True, False])
+def test_a_cancel_for_named_states_is_not_granted_blind_where_it_deletes_a_result(irreversible):
+    cancel = Cancel("stops", Confirm(5, 2), irreversible=irreversible, allowed_states=("queued",))
+    policy = msgspec.structs.replace(made.POLICY, cancel=cancel)
+    unseen = made.operation(last_known_state=None)
+    found = made.offered(R.INTEGRATION_FAILURE, op=unseen, policy=policy)["cancel at provider"]
+    told = [line for line in (*found.warnings, found.unavailable or "") if "the last state is not known" in line]
+    assert len(told) == 1
+    assert (found.unavailable is not None) is irreversible
+    seen = made.operation(last_known_state="queued")
+    known = made.offered(R.INTEGRATION_FAILURE, op=seen, policy=policy)["cancel at provider"]
+    assert known.unavailable is None
+    assert not any("not known" in line for line in known.warnings)
+
+
 @pytest.mark.rule("E6")
 @pytest.mark.parametrize("missing", ["resubmit_possible", "fingerprint_matches"])
 def test_resubmit_is_there_only_with_key_template_and_matching_fingerprint(missing):

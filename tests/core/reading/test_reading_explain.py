@@ -18,9 +18,74 @@ GRACE = "[not_found]\ngrace_seconds = 60\n"
 FORBIDDEN = "[forbidden]\ngrace_seconds = 60\nmax_requests = 2\n"
 
 
-def told(got: Answer, text: str = TEXT) -> dict[str, Any]:
+def told(got: Answer, text: str = TEXT, job_id: str | None = "job-1", **more: Any) -> dict[str, Any]:
     core = cast(Any, SimpleNamespace(clock=SimpleNamespace(now=moment)))
-    return bridge.explain(core, "./acme.toml", text, got, "job-1", {})
+    return bridge.explain(core, "./acme.toml", text, got, job_id, more.pop("params", {}), **more)
+
+
+@pytest.mark.rule("H7", "X5")
+def test_an_answer_that_no_poll_takes_is_explained_as_too_large_and_one_that_was_unpacked_by_its_own_limit() -> None:
+    body = {"status": "succeeded", "parts": ["x" * 60_000] * 4}
+    assert told(answer(200, body))["decision"]["decision"] == "succeed"
+    body["parts"] = ["x" * 60_000] * 5
+    view = told(answer(200, body))
+    assert (view["observation"], view["fault"]["kind"]) == (None, "too_large")
+    assert (view["decision"]["reason"], view["decision"]["detail"]) == ("integration_failure", "response_too_large")
+    assert view["card"][0] == "External job needs a decision"
+    packed = {"Content-Encoding": "br"}
+    assert told(answer(200, body, packed))["decision"]["decision"] == "succeed"
+    body["parts"] = ["x" * 60_000] * 20
+    assert told(answer(200, body, packed))["decision"]["detail"] == "response_too_large"
+    assert told(answer(200, body, {f"X-{n}": "" for n in range(101)}))["fault"]["kind"] == "too_large"
+
+
+@pytest.mark.rule("S7")
+def test_a_parameter_that_no_submission_takes_is_refused_here_as_well() -> None:
+    text = TEXT + '[params.region]\npattern = "[a-z]+"\nrequired = true\n'
+    for params in ({"nope": "1"}, {"region": "A1"}):
+        with pytest.raises(Refused) as caught:
+            told(answer(200, {"status": "running"}), text, params=params)
+        assert caught.value.code == "bad_parameter"
+    assert told(answer(200, {"status": "running"}), text)["decision"]["decision"] == "wait"
+
+
+@pytest.mark.rule("S3")
+def test_an_example_job_that_is_taken_for_another_says_which_flag_is_missing() -> None:
+    text, got = TEXT + '[identity]\njob_id = "body.id"\n', answer(200, {"status": "running", "id": "7"})
+    view = told(got, text, None)
+    assert (view["decision"]["detail"], "--job-id" in view["hint"]) == ("wrong_job", True)
+    assert "hint" not in told(got, text, "8")
+    assert "hint" not in told(got, text, "7")
+
+
+@pytest.mark.rule("H4", "E5")
+def test_a_404_reads_by_the_state_that_was_seen_and_its_cancel_is_offered_by_that_state() -> None:
+    cancel = (
+        '[cancel]\nmethod = "DELETE"\nurl = "https://api.example.test/v1/jobs/{job_id}"\nconsequences = "gone"\n'
+        'confirm = { minutes = 5, checks = 2 }\nirreversible = true\nallowed_states = ["running"]\n'
+    )
+    assert told(answer(404), TEXT + '[not_found]\nonce_seen = "expired"\n', state="running")["decision"]["reason"] == (
+        "job_expired"
+    )
+    for state, why in (
+        (None, "the last state is not known"),
+        ("queued", "the last state is another"),
+        ("running", None),
+    ):
+        card = "\n".join(told(answer(404), TEXT + cancel, state=state)["card"])
+        assert (f"Last state: {state or 'none yet'}" in card, "cannot be chosen" in card) == (True, why is not None)
+        assert why is None or why in card
+
+
+@pytest.mark.rule("O5", "E5")
+def test_the_answer_to_a_cancel_is_read_as_the_core_reads_it() -> None:
+    text = TEXT + '[cancel]\nmethod = "DELETE"\nurl = "https://api.example.test/v1/jobs/{job_id}"\nconsequences = "x"\n'
+    text += "confirm = { minutes = 5, checks = 2 }\ndone_statuses = [202]\n"
+    got = [told(answer(code), text, step="cancel")["cancel"]["outcome"] for code in (202, 409, 500)]
+    assert got == ["done", "refused", "unknown"]
+    with pytest.raises(Refused) as caught:
+        told(answer(202), step="cancel")
+    assert caught.value.code == "not_documented"
 
 
 @pytest.mark.rule("H4")

@@ -1,0 +1,286 @@
+"""Shipped AWS contracts against moto's server: from the submission's answer to every end that moto has, signed.
+
+moto is no AWS: what it answers is in tests/servers/moto/facts.json. It knows no failed query of Athena, and sends
+neither of the flags by which AWS Batch tells a stopped job from a failed one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import urllib.request
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pollcore.actions import SubmitSpec
+from pollcore.adapters.contract_files import ContractFiles
+from pollcore.adapters.credential_ops import set_credential
+from pollcore.adapters.keyring_store import MemoryBackend
+from pollcore.assembly import Core, open_core
+from pollcore.facts import (
+    ActionOutcome,
+    Answer,
+    Choice,
+    ChoiceKind,
+    EventName,
+    Operation,
+    Secret,
+    Status,
+    StopDetail,
+    StopReason,
+)
+from tests.live import aws
+from tests.live.test_real_servers import OPERATOR, is_over, settled
+from tests.support.servers import JobServer
+
+pytestmark = [pytest.mark.slow, pytest.mark.server("moto")]
+SECRET = "testing:testing-secret"
+PACE = {
+    "aws-sfn": [('base_delay = "5s"', 'base_delay = "400ms"'), ('delay = "10s"', 'delay = "1s"')],
+    "aws-athena": [('base_delay = "2s"', 'base_delay = "400ms"')],
+    "aws-batch": [('base_delay = "15s"', 'base_delay = "400ms"')],
+}
+"""The shipped text but for its pace: nobody waits for moto."""
+Get = Callable[[str], JobServer]
+
+
+def write_home(home: Path, job: Any) -> None:
+    """A home whose instance `live` asks moto under the shipped contract."""
+    providers = home / "providers"
+    providers.mkdir(parents=True, mode=0o700)
+    home.chmod(0o700)
+    text, _ = ContractFiles(None).text(job.contract)
+    for old, new in (*PACE[job.contract], ('max_delay = "', 'max_delay = "2s" # was "')):
+        assert old in text, old
+        text = text.replace(old, new, 1)
+    (providers / f"{job.contract}.toml").write_text(text)
+    (home / "config.toml").write_text(
+        f'[providers.live]\ncontract = "{job.contract}"\nbase_url = "{job.base_url}"\ncredential = "aws"\n'
+        'account = "123456789012"\n'
+    )
+
+
+async def with_core(
+    home: Path, job: Any, body: Callable[[Core], Awaitable[None]], *, secret: str = SECRET
+) -> MemoryBackend:
+    """Run *body* beside a polling core whose credential `aws` is *secret*."""
+    write_home(home, job)
+    backend = MemoryBackend()
+    async with open_core(home, kind="run", backend=backend) as core:
+        await set_credential(
+            core.vault,
+            core.credential_admin.meta,
+            name="aws",
+            kind="sigv4",
+            names=(),
+            origins=[job.base_url],
+            secret=Secret(secret),
+            now=core.clock.now().wall,
+        )
+        stop = asyncio.Event()
+        running = asyncio.create_task(core.controller().run(stop))
+        try:
+            await body(core)
+            assert list(await core.store.check()) == []
+        finally:
+            stop.set()
+            await running
+    return backend
+
+
+async def handed_over(core: Core, answered: dict[str, Any]) -> Operation:
+    """`submit --from-response`: the job's id out of the answer; then an operator's word on the first use."""
+    now = core.clock.now().wall
+    headers = (("content-type", "application/x-amz-json-1.1"), ("date", aws.now_text()))
+    answer = Answer(200, headers, json.dumps(answered).encode(), now, now)
+    spec = SubmitSpec(provider="live", params={"region": aws.REGION}, response=answer)
+    operation = (await core.actions.submit(spec)).operation
+    assert operation.status is Status.AWAITING_APPROVAL  # nobody has tried these contracts on an account
+    await decided(core, operation.operation_id, lambda choice: choice.label.startswith("approve: it is read-only"))
+    return operation
+
+
+async def decided(core: Core, operation_id: str, wanted: Callable[[Choice], bool]) -> Choice:
+    shown = await core.actions.card(operation_id)
+    choice = next(one for one in shown.choices if wanted(one))
+    await core.actions.decide(
+        operation_id, shown.question.escalation_id, choice.key, shown.digest, {"kind": "test"}, OPERATOR
+    )
+    return choice
+
+
+async def states_of(core: Core, operation_id: str) -> list[str]:
+    """The states that were told, without repetitions."""
+    events = [event for _, event in await core.store.events(operation_id) if event.event is EventName.POLLED]
+    return list(dict.fromkeys(event.state for event in events if event.state is not None))
+
+
+def machines(server: JobServer) -> Any:
+    return aws.StateMachines(server)
+
+
+def queries(server: JobServer) -> Any:
+    return aws.Queries(server)
+
+
+def jobs(server: JobServer) -> Any:
+    return aws.Jobs(server)
+
+
+def slow_queries(server: JobServer) -> Any:
+    return aws.Queries(server, "slow")
+
+
+def slow_jobs(server: JobServer) -> Any:
+    return aws.Jobs(server, "slow")
+
+
+ENDS = [
+    pytest.param(machines, "succeeding", Status.SUCCEEDED, "SUCCEEDED", None, id="sfn-succeeded"),
+    pytest.param(machines, "failing", Status.FAILED, "FAILED", "Asked: asked to fail", id="sfn-failed"),
+    pytest.param(machines, "late", Status.EXPIRED, "TIMED_OUT", None, id="sfn-timed-out"),
+    pytest.param(queries, "succeeding", Status.SUCCEEDED, "SUCCEEDED", None, id="athena-succeeded"),
+    pytest.param(jobs, "succeeding", Status.SUCCEEDED, "SUCCEEDED", None, id="batch-succeeded"),
+    pytest.param(slow_jobs, "failing", Status.FAILED, "FAILED", None, id="batch-failed"),
+]
+
+
+@pytest.mark.rule("S2", "S4", "S9", "H1", "X4", "K5")
+@pytest.mark.parametrize(("make", "kind", "status", "state", "why"), ENDS)
+async def test_a_job_of_aws_ends_as_what_it_is(
+    make: Callable[[JobServer], Any],
+    kind: str,
+    status: Status,
+    state: str,
+    why: str | None,
+    tmp_path: Path,
+    job_server: Get,
+) -> None:
+    job = make(job_server("moto"))
+
+    async def body(core: Core) -> None:
+        operation = await handed_over(core, job.start(kind))
+        ended = await settled(core, operation.operation_id, is_over)
+        assert (ended.status, ended.last_known_state) == (status, state)
+        if status is Status.SUCCEEDED:
+            assert ended.result is not None
+            assert ended.result.validated
+        else:
+            assert (await core.store.questions(operation.operation_id))[0].reason is ended.stop_reason
+        if why is not None:
+            assert ended.stop_explanation == why
+
+    await with_core(tmp_path / "home", job, body)
+
+
+@pytest.mark.rule("S2", "S10")
+async def test_waiting_states_of_aws_are_told_on_the_way(tmp_path: Path, job_server: Get) -> None:
+    job = slow_jobs(job_server("moto"))
+
+    async def body(core: Core) -> None:
+        operation = await handed_over(core, job.start("failing"))
+        await settled(core, operation.operation_id, is_over)
+        told = await states_of(core, operation.operation_id)
+        order = ["SUBMITTED", "PENDING", "RUNNABLE", "STARTING", "RUNNING", "FAILED"]
+        assert told == [state for state in order if state in told]
+        assert len(told) >= 3
+
+    await with_core(tmp_path / "home", job, body)
+
+
+@pytest.mark.rule("E5", "O5", "G2")
+@pytest.mark.parametrize(
+    ("make", "status", "state"),
+    [
+        pytest.param(machines, Status.CANCELLED, "ABORTED", id="sfn"),
+        pytest.param(slow_queries, Status.CANCELLED, "CANCELLED", id="athena"),
+        # moto sends no isTerminated: by the contract a FAILED without it is a failure
+        pytest.param(slow_jobs, Status.FAILED, "FAILED", id="batch"),
+    ],
+)
+async def test_a_granted_cancel_ends_a_job_of_aws(
+    make: Callable[[JobServer], Any], status: Status, state: str, tmp_path: Path, job_server: Get
+) -> None:
+    job = make(job_server("moto"))
+
+    async def body(core: Core) -> None:
+        answered = job.start("endless")
+        if isinstance(job, aws.Jobs):
+            answered = job.start("endless", after=answered["jobId"])
+        operation = await handed_over(core, answered)
+        name = operation.operation_id
+        await settled(core, name, lambda op: op.last_known_state in ("RUNNING", "QUEUED", "PENDING", "RUNNABLE"))
+        await core.actions.open_question(name, OPERATOR)
+        choice = await decided(core, name, lambda one: one.kind is ChoiceKind.CANCEL_AT_PROVIDER)
+        assert any("consequences" in warning for warning in choice.warnings)
+        (action,) = await core.store.actions(name)
+        assert action.outcome is ActionOutcome.DONE
+        ended = await settled(core, name, is_over)
+        assert (ended.status, ended.last_known_state) == (status, state)
+        if status is Status.FAILED:
+            assert "cancelled by an operator" in (ended.stop_explanation or "")
+
+    await with_core(tmp_path / "home", job, body)
+
+
+@pytest.mark.rule("H4", "H6", "X5")
+@pytest.mark.parametrize(
+    ("make", "detail"),
+    [
+        pytest.param(machines, StopDetail.UNEXPECTED_STATUS, id="sfn"),  # 400 ExecutionDoesNotExist
+        pytest.param(jobs, StopDetail.NOT_FOUND, id="batch"),  # an empty list
+    ],
+)
+async def test_an_id_that_aws_does_not_know_is_no_failure_of_the_job(
+    make: Callable[[JobServer], Any], detail: StopDetail, tmp_path: Path, job_server: Get
+) -> None:
+    job = make(job_server("moto"))
+
+    async def body(core: Core) -> None:
+        named = {"executionArn": job.unknown, "jobId": job.unknown}
+        operation = await handed_over(core, named)
+        stopped = await settled(core, operation.operation_id, is_over)
+        assert (stopped.status, stopped.stop_reason) == (Status.ESCALATED, StopReason.INTEGRATION_FAILURE)
+        assert stopped.stop_detail is detail
+
+    await with_core(tmp_path / "home", job, body)
+
+
+def signed_start(job: Any, key: str) -> dict[str, Any]:
+    """A query started with botocore's own signature: the verifying server takes no other."""
+    from botocore.auth import SigV4Auth
+    from botocore.awsrequest import AWSRequest
+    from botocore.credentials import Credentials
+
+    body = json.dumps({"QueryString": "select 1", "ResultConfiguration": {"OutputLocation": "s3://bucket/"}})
+    headers = {
+        "Content-Type": "application/x-amz-json-1.1",
+        "X-Amz-Target": "AmazonAthena.StartQueryExecution",
+    }
+    request = AWSRequest(method="POST", url=f"{job.base_url}/", data=body.encode(), headers=headers)
+    SigV4Auth(Credentials(*key.split(":")), "athena", aws.REGION).add_auth(request)
+    sent = urllib.request.Request(f"{job.base_url}/", body.encode(), dict(request.headers.items()), method="POST")
+    with urllib.request.urlopen(sent, timeout=aws.TIMEOUT_S) as answer:
+        return dict(json.loads(answer.read()))
+
+
+@pytest.mark.rule("K5", "H3")
+@pytest.mark.parametrize("right", [True, False])
+async def test_a_signature_is_what_the_provider_works_out_itself(right: bool, tmp_path: Path, job_server: Get) -> None:
+    server = job_server("moto")
+    key = f"{server.facts['access_key']}:{server.facts['secret_key']}"
+    job = aws.Queries(server, "checked")
+
+    async def body(core: Core) -> None:
+        operation = await handed_over(core, signed_start(job, key))
+        ended = await settled(core, operation.operation_id, is_over)
+        if right:
+            assert (ended.status, ended.last_known_state) == (Status.SUCCEEDED, "SUCCEEDED")
+        else:
+            assert (ended.status, ended.stop_reason) == (Status.ESCALATED, StopReason.AUTHORIZATION_DENIED)
+
+    wrong = key[:-1] + ("A" if key[-1] != "A" else "B")
+    await with_core(tmp_path / "home", job, body, secret=key if right else wrong)
