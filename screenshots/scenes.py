@@ -16,6 +16,7 @@ from textual.pilot import Pilot
 from pollconsole.board import by_cause
 from pollconsole.console import ConsoleApp
 from pollconsole.guard import State
+from pollconsole.screens.approvals import ApprovalsTable
 from pollconsole.screens.card import CardScreen
 from pollconsole.screens.deciding import DecidingScreen
 from pollconsole.theme_choice import Colours
@@ -27,6 +28,8 @@ EARLY_S: Final = 46.0
 LATE_S: Final = 170.0
 LAST_S: Final = 420.0
 """Demo times at which pictures are taken: when some things have gone wrong, when most have, when stories are long."""
+APPROVALS_S: Final = 480.0
+"""When every kind of approval has come."""
 LIMIT_S: Final = 120.0
 """Real time that any one thing may take."""
 SMALL: Final = (80, 24)
@@ -85,6 +88,30 @@ async def decisions(studio: Studio) -> None:
 
 async def approvals(studio: Studio) -> None:
     await studio.pilot.press("A")
+    app = studio.app
+    await until(studio.pilot, lambda: type(app.screen).__name__ == "QueueScreen", "the queue opens")
+    table = app.screen.query_one(ApprovalsTable)
+    await until(studio.pilot, lambda: table.ids and not table.unread(), "the requests are read")
+
+
+def approval_of(reason: StopReason) -> Scene:
+    """The card of an approval of this kind, read to its end."""
+
+    async def scene(studio: Studio) -> None:
+        wanted = studio.app.state.board.wanted()
+        asked = [each for each in wanted if each.reason is reason]
+        if not asked:
+            raise LookupError(f"the demo asks for no {reason.value}")
+        alone = len([each for each in asked if each.cause == asked[0].cause]) == 1
+        if not asked[0].operation_id:
+            studio.app.opens("asked", asked[0].escalation_id)
+        elif alone:
+            studio.app.opens("card", asked[0].operation_id)
+        else:
+            studio.app.opens("group", asked[0].cause)
+        await read_to_its_end(studio)
+
+    return scene
 
 
 async def help_(studio: Studio) -> None:
@@ -228,7 +255,11 @@ SCREENS: Final[tuple[tuple[str, Scene, float], ...]] = (
     ("log", log, EARLY_S),
     ("needs-you", needs_you, LATE_S),
     ("decisions", decisions, LATE_S),
-    ("approvals", approvals, LATE_S),
+    ("approvals", approvals, APPROVALS_S),
+    ("call-card", approval_of(StopReason.CALL_APPROVAL), APPROVALS_S),
+    ("session-card", approval_of(StopReason.SESSION_APPROVAL), APPROVALS_S),
+    ("first-use-card", approval_of(StopReason.FIRST_USE), APPROVALS_S),
+    ("mode-card", approval_of(StopReason.MODE_CHANGE), APPROVALS_S),
     ("detail", detail, LAST_S),
     ("card", card, LATE_S),
     ("confirm", confirm, LATE_S),

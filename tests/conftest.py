@@ -18,18 +18,31 @@ from tests.support import guards, servers
 IN_CI = os.environ.get("CI", "").lower() in ("1", "true", "yes")
 PROMISES = frozenset((Path(__file__).parent / "promises.txt").read_text("utf-8").split())
 ROOT = Path(__file__).parent
-#: Real terminals, real processes, whole lives over HTTP: seconds each, so outside the fast loop.
+#: Real terminals, real processes, whole lives over HTTP, every value of every shipped contract: outside the fast loop.
 SLOW_PLACES = (
     "actions/",
+    "audit/test_archive",
     "audit/test_damage.py",
     "audit/test_evidence.py",
+    "audit/test_followed.py",
     "audit/test_home.py",
+    "audit/test_report.py",
+    "audit/test_restored.py",
+    "audit/test_show.py",
     "adapters/store/test_failing.py",
     "adapters/store/test_processes.py",
     "adapters/test_keyring",
+    "adapters/test_token_exchange.py",
     "adapters/test_transport_",
     "cases/",
+    "catalogue/test_answers.py",
+    "catalogue/test_states.py",
+    "console/cli/test_gate_questions.py",
+    "console/cli/test_keeping.py",
+    "console/cli/test_own_keys.py",
+    "console/cli/test_plain.py",
     "console/cli/test_process.py",
+    "console/cli/test_provider_author.py",
     "console/cli/test_read_only.py",
     "console/cli/test_real.py",
     "console/cli/test_run.py",
@@ -37,20 +50,18 @@ SLOW_PLACES = (
     "console/demo/",
     "console/guard/test_pilot.py",
     "console/guard/test_pty.py",
-    "console/screens/test_screen_app.py",
-    "console/screens/test_screen_card.py",
-    "console/screens/test_screen_core_thread.py",
-    "console/screens/test_screen_decisions.py",
-    "console/screens/test_screen_live.py",
-    "console/screens/test_screen_snapshots.py",
-    "console/screens/test_screen_tools.py",
-    "console/screens/test_terminal_sizes.py",
+    "console/screens/",
     "console/screenshots/",
+    "console/themes/test_theme_files.py",
     "console/themes/test_theme_screen",
     "controller/",
+    "core/whatif/",
     "live/",
     "processes/",
+    "trust/test_every_grant.py",
 )
+#: In them, but quick: pure functions.
+FAST_PLACES = ("console/screens/test_frame_diff.py", "console/screens/test_screen_pure.py")
 #: A test that forgets to name its home fails on this path; it never touches the developer's own data.
 NO_HOME = "/dev/null/a-test-must-name-its-home"
 
@@ -92,11 +103,23 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         servers.stop(config.stash[_started])
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """In the fast loop slow places are not even imported; what they hold would be left out one by one."""
+    if not str(config.option.markexpr).startswith("not slow") or not collection_path.is_relative_to(ROOT):
+        return None
+    return True if is_slow(collection_path) else None
+
+
+def is_slow(path: Path) -> bool:
+    place = path.relative_to(ROOT).as_posix()
+    return place.startswith(SLOW_PLACES) and not place.startswith(FAST_PLACES)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Refuse the run if a mark proves nothing: a rule that does not exist, or a server that nobody can start."""
     wrong = []
     for item in items:
-        if item.path.relative_to(ROOT).as_posix().startswith(SLOW_PLACES):
+        if is_slow(item.path):
             item.add_marker("slow")
         for mark in item.iter_markers("rule"):
             if not mark.args or not PROMISES.issuperset(mark.args):

@@ -114,7 +114,7 @@ def test_every_exit_code_stands_in_the_reference_and_no_other() -> None:
     told = {row[0] for row in rows("Exit codes") if row[0].isdigit()}
     waiting = {*EXIT.values(), STILL_WAITING, NO_CORE}
     verifying = {verdict.exit_code for verdict in Verdict}
-    every = {0, errors.OUR_FAULT, errors.REFUSED, errors.INTERRUPTED, errors.READER_LEFT}
+    every = {0, errors.OUR_FAULT, errors.REFUSED, errors.DOUBTFUL, errors.INTERRUPTED, errors.READER_LEFT}
     assert {int(code) for code in told} == waiting | verifying | every
     for codes, name in ((waiting, "`wait`"), (verifying, "`audit verify`")):
         for row in rows("Exit codes"):
@@ -254,7 +254,7 @@ def test_every_command_shown_is_a_command_with_these_options(name: str) -> None:
         "pollconsole sbmit --job-id 7",
         "pollconsole wait OP --timout 10m",
         "pollconsole wait",
-        "pollconsole wait OP OTHER",
+        "pollconsole show OP OTHER",
         "pollconsole credential mode NAME sometimes",
         "x=$(pollconsole show --wrong OP)",
     ],

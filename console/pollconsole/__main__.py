@@ -43,7 +43,7 @@ def main() -> None:
     try:
         from pollconsole.cli.entry import run
 
-        code = run(sys.argv[1:], scrubbed=scrubbed)
+        code = run(sys.argv[1:], scrubbed=scrubbed, own_process=True)
     except KeyboardInterrupt:  # while modules are imported; later ones are told by the command line
         code = 130
     raise SystemExit(code)

@@ -12,12 +12,14 @@ import importlib
 import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 from pollconsole import bridge, crash
 from pollconsole.console import TITLE, ConsoleApp
 from pollconsole.core_thread import CoreRunner, CoreThread, Glancer
+from pollconsole.state import State
 from pollcore.facts import NotFound, Refused
 
 MAX_RESTARTS: Final = 3
@@ -36,10 +38,12 @@ def run_app(
     home: Path | None = None,
     glance: Glancer | None = None,
     home_named_by: str = "",
+    prepare: Callable[[State], None] | None = None,
 ) -> int:
     """Run the console over the core that *core_runner* opens, until the operator quits; the exit code.
 
     The core's clock is the screen's clock, whatever it is. A crash of the screens restarts them over the running core.
+    *prepare* puts into their state what only the caller knows, each time.
     """
     if os.environ.get("TERM", "") in ("", "dumb"):
         raise Refused(
@@ -51,17 +55,21 @@ def run_app(
     link = CoreThread(core_runner, read_only=read_only, glance=glance)
     link.start()
     try:
-        return _screens(link, title=title, home=home, home_named_by=home_named_by)
+        return _screens(link, prepare, title=title, home=home, home_named_by=home_named_by)
     finally:
         if not link.stop():
             print("requests in flight were not answered in time; they stay counted", file=sys.stderr)
 
 
-def _screens(link: CoreThread, *, title: str, home: Path | None, home_named_by: str) -> int:
+def _screens(
+    link: CoreThread, prepare: Callable[[State], None] | None, *, title: str, home: Path | None, home_named_by: str
+) -> int:
     crashes: list[float] = []
     said: str | None = None
     while True:
         app = ConsoleApp(link, title=title, home=home, home_named_by=home_named_by)
+        if prepare is not None:
+            prepare(app.state)
         if said is not None:
             app.state.say(f"{said}; the core went on", "danger")
             link.reload()
@@ -113,5 +121,10 @@ def run_demo() -> int:
         def runner(job: Any) -> None:
             bridge.with_core(setup.home, job, kind="demo", ready_later=True, **setup.overrides)
 
+        def prepare(state: State) -> None:
+            state.guide = dict(demo.GUIDE)
+            state.reading = setup.clock.as_in_life
+
         # short: at 80 cells the status line must keep room for what is wrong
-        return run_app(runner, title=f"demo, time x{setup.clock.factor:g}", home=setup.home, home_named_by="the demo, thrown away at its end")
+        title, named_by = f"demo, time x{setup.clock.factor:g}", "the demo, thrown away at its end"
+        return run_app(runner, title=title, home=setup.home, home_named_by=named_by, prepare=prepare)

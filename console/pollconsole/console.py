@@ -23,7 +23,7 @@ from typing import Any, ClassVar, Final
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
-from pollconsole import memory
+from pollconsole import attention, bridge, memory, sessions
 from pollconsole.core_thread import CoreThread
 from pollconsole.mailbox import CoreRole
 from pollconsole.palette_app import PaletteApp
@@ -51,6 +51,7 @@ class ConsoleApp(PaletteApp):
     """The screens. The core's thread is given, and outlives a crash of the screens."""
 
     TITLE = TITLE
+    asks_terminal = True
     CSS = """
     Screen { background: $background; color: $foreground; layout: vertical; }
     """
@@ -86,7 +87,10 @@ class ConsoleApp(PaletteApp):
         self._quit_asked = 0.0
         self._ticked = time.monotonic()
         self._who_asked = False
+        self._reads = False
+        self._sessions = self.state.board.latest.sessions
         self._live: LiveScreen | None = None
+        self._attention = attention.Attention()
 
     def get_default_screen(self) -> Screen[Any]:
         if self.state.link.mailbox.loaded:  # the first picture has rows
@@ -95,6 +99,7 @@ class ConsoleApp(PaletteApp):
         return self._live
 
     def on_mount(self) -> None:
+        bridge.watch_loop()
         self.set_interval(TICK_S, self._tick)
         self._first = self.set_interval(FIRST_TICK_S, self._first_tick)
         for number, act in (
@@ -143,11 +148,47 @@ class ConsoleApp(PaletteApp):
             self._who_asked = True
             self.run_worker(self._who())
         self.notice_audit()
+        self._notice_sessions()
+        self._notice_reading()
+        self._guide()
+        self._call_for_attention()
         # under the palette the table goes on
         screen = self.screen if isinstance(self.screen, ConsoleScreen) else self._live
         if screen is not None and screen.ready:
             screen.tick(state.now(), changed)
         self._keep_changes()
+
+    def _notice_sessions(self) -> None:
+        """A session that ended is told (G6): what it let out asks again."""
+        before, self._sessions = self._sessions, self.state.board.latest.sessions
+        if before is not self._sessions:
+            for said in sessions.ended(before, self._sessions, self.state.now().wall):
+                self.state.say(said, "attention")
+
+    def _call_for_attention(self) -> None:
+        """The terminal's title says how many wait, the bell that one came; a terminal that is stalled gets neither."""
+        driver, said = self._guard_driver, self._attention
+        if driver is None or driver.unread or not self.state.board.latest.loaded:
+            return
+        if said.rings(self.state.board.wanted(), time.monotonic()):
+            self.bell()
+        shown = attention.title(self.state.board.waiting(self.state.now()).total)
+        if said.title and driver.title != shown:
+            driver.set_title(shown)
+
+    def _notice_reading(self) -> None:
+        """Whether somebody looks at what counts down."""
+        reads = any(isinstance(each, ConsoleScreen) and each.reads for each in self.screen_stack)
+        if reads is not self._reads:
+            self._reads = reads
+            self.state.reading(reads)
+
+    def _guide(self) -> None:
+        """One sentence of a kind of question when its first one comes."""
+        guide = self.state.guide
+        for reason in {question.reason for question in self.state.board.wanted()} if guide else ():
+            if reason in guide:
+                self.state.say(guide.pop(reason), "title")
 
     def keep(self) -> None:
         """Remember where the operator is for the next start; the cursor at the end alone."""
@@ -176,14 +217,16 @@ class ConsoleApp(PaletteApp):
     async def _who(self) -> None:
         """Learn who sits here, and what a newcomer must be told once (a new home's public key)."""
 
-        async def body(core: Any) -> tuple[Operator, tuple[str, ...]]:
-            return core.actions.operator(), tuple(core.notices)
+        async def body(core: Any) -> tuple[Operator, tuple[str, ...], Any]:
+            return core.actions.operator(), tuple(core.notices), core.config.screen
 
         try:
-            self.state.operator, notices = await self.state.link.ask(body)
+            self.state.operator, notices, screen = await self.state.link.ask(body)
         except PollconsoleError:
             self._who_asked = False
             return
+        self._attention.bell = screen.bell
+        self._attention.title = screen.title and attention.has_title()
         for notice in notices:
             self.state.say(notice, "held")
 
@@ -192,7 +235,8 @@ class ConsoleApp(PaletteApp):
     def opens(self, what: str, operation_id: str, ids: Sequence[str] = ()) -> None:
         """Open a screen for one operation. `question` first asks the core for one on a running operation.
 
-        `group` opens the card of one cause, which is named in place of an operation.
+        `group` opens the card of one cause, which is named in place of an operation; `asked` that of a question of a
+        credential, named by its own id.
         """
         from pollconsole.screens.card import CardScreen
         from pollconsole.screens.detail import DetailScreen
@@ -206,6 +250,10 @@ class ConsoleApp(PaletteApp):
             self.push_screen(GroupScreen(self.state, operation_id))
         elif what == "card":
             self.push_screen(CardScreen(self.state, operation_id, ids))
+        elif what == "asked":
+            from pollconsole.screens.question import QuestionScreen
+
+            self.push_screen(QuestionScreen(self.state, operation_id))
         elif operation_id in self.state.board.questions:
             self.push_screen(CardScreen(self.state, operation_id))
         else:
@@ -238,11 +286,11 @@ class ConsoleApp(PaletteApp):
     # --- keys ---------------------------------------------------------------------------------------------------------
 
     def action_queue(self, approvals: bool) -> None:
-        from pollconsole.screens.detail import DetailScreen
         from pollconsole.screens.queue import QueueScreen
 
-        if isinstance(self.screen, LiveScreen | DetailScreen | QueueScreen):
-            if isinstance(self.screen, QueueScreen):
+        if self.why_no_queue(self.screen) is None:
+            screen = self.screen
+            if isinstance(screen, QueueScreen) or (isinstance(screen, ConsoleScreen) and screen.beside):
                 self.pop_screen()
             self.push_screen(QueueScreen(self.state, approvals=approvals))
 

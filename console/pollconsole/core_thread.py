@@ -173,8 +173,9 @@ class CoreThread:
             CoreGone: the core is not open. TooSlow: no answer in time. And whatever *what* raises.
         """
         began = time.monotonic()
-        while self._core is None and self._opens and time.monotonic() - began < limit_s:
-            await asyncio.sleep(OPEN_REST_S)  # noqa: ASYNC110 - rows stand there already, the core opens on its thread
+        # rows stand there already, from the glance; the core opens on its own thread
+        while self._core is None and self._opens and time.monotonic() - began < limit_s:  # noqa: ASYNC110
+            await asyncio.sleep(OPEN_REST_S)
         loop, core = self._loop, self._core
         if loop is None or core is None or not self.alive:
             raise CoreGone("the polling core is not open; the status line says why")
@@ -310,7 +311,7 @@ class CoreThread:
                 await asyncio.sleep(FEED_RETRY_S)
 
     async def _present(self, core: bridge.Core) -> None:
-        """G7: a console is open on the store, whoever polls it: the time of questions runs. The poller tells trouble."""
+        """G7: a console is open on the store, whoever polls it: the time of questions runs. Who polls tells trouble."""
         if not self.read_only:
             with contextlib.suppress(StoreUnusable):
                 await core.actions.present()
@@ -385,7 +386,13 @@ class CoreThread:
             return
         self._controller = core.controller()
         self._role(CoreRole.OWN, "this process polls")
-        await self._controller.run(self._stop)
+        beside = bridge.beside(core, self._controller, lambda text: self._note("outside", text, "held"))
+        try:
+            await self._controller.run(self._stop)
+        finally:
+            for task in beside:
+                task.cancel()
+            await asyncio.gather(*beside, return_exceptions=True)
 
     async def _until_painted(self) -> None:
         """Keys, HTTP and the rest of the rows come after the first picture."""

@@ -97,6 +97,7 @@ class GuardDriver(StampingDriver, LinuxDriver):
             super().start_application_mode()
 
     def stop_application_mode(self) -> None:
+        self.restore_title()
         super().stop_application_mode()
         self._active = False
 

@@ -1,8 +1,8 @@
 """What stands on the terminal, and the least that must be written so that a new frame stands there.
 
-Job: frames of Textual's compositor in, bytes out: only cells that differ, each colour named once. Must not know: what is
-drawn, drivers, guards. Textual has no such difference: it writes a changed region from the left edge of its widget on,
-11 KB a second for twenty countdowns, more than a 9,600 baud line carries.
+Job: frames of Textual's compositor in, bytes out: only cells that differ, each colour named once. Must not know: what
+is drawn, drivers, guards. Textual has no such difference: it writes a changed region from the left edge of its widget
+on, 9 KB a second for twenty countdowns; as a difference they are 0.4 KB.
 
 Read by source, Textual 8.2.8: `LayoutUpdate` (whole frames) and `ChopsUpdate` (spans of lines) of `_compositor`.
 """
@@ -113,7 +113,7 @@ def _pieces(update: LayoutUpdate | ChopsUpdate) -> Iterator[tuple[int, int, int,
 
 
 def _is_plain(cells: list[Cell] | list[Cell | None]) -> bool:
-    return all(cell is None or cell[0].isascii() and cell[0] != "" or cell[0] in ONE_CELL for cell in cells)
+    return all(cell is None or (cell[0].isascii() and cell[0] != "") or cell[0] in ONE_CELL for cell in cells)
 
 
 def _runs(row: list[Cell | None], first: int, last: int) -> Iterator[tuple[int, int, Style | None]]:

@@ -65,7 +65,8 @@ class FrugalApp(App[ReturnType], Generic[ReturnType]):
             self._shown_for = shown_for
         # the guard arms on what was written: its words must be in the bytes
         whole = driver.watch.marker and not driver.watch.complete
-        super()._display(screen, (Whole if whole else Least)(self._picture, renderable))
+        drawn: Any = (Whole if whole else Least)(self._picture, renderable)
+        super()._display(screen, drawn)
         now = driver.clock()
         if self.asks_terminal and not driver.card_open and self._flow.wants_to_ask(now):
             self._flow.asked(driver.ask_progress(self.size.width, self.size.height), now)

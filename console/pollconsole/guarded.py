@@ -139,6 +139,13 @@ class GuardedApp(FrugalApp[ReturnType], Generic[ReturnType]):
         for message, options in notices:
             self.notify(message, **options)
 
+    @property
+    def guard_painted(self) -> bool:
+        """Whether the open card, or the part of it that fits, was written to the terminal."""
+        driver = self._guard_driver
+        watch = driver.watch if driver is not None and self._guard_opened is not None else None
+        return watch is not None and (watch.complete or watch.missing is not None)
+
     def guard_terminal_gone(self) -> None:
         """The terminal hung up. Ends the app; override to hand over first."""
         self.exit(return_code=1)

@@ -52,13 +52,17 @@ class PaletteApp(BesideApp):
 
     def why_not(self, action: str, screen: Screen[Any]) -> str | None:
         """Why *action* of the app cannot be used over *screen*; None: it can."""
-        from pollconsole.screens.detail import DetailScreen
-        from pollconsole.screens.live import LiveScreen
-        from pollconsole.screens.queue import QueueScreen
-
         name = action.partition("(")[0]
         if name == "beside":
             return self.why_not_beside(screen)
-        if name == "queue" and not isinstance(screen, LiveScreen | DetailScreen | QueueScreen):
+        return self.why_no_queue(screen) if name == "queue" else None
+
+    def why_no_queue(self, screen: Screen[Any]) -> str | None:
+        """Why no queue is opened over *screen* (V4: from every view but a card, which is left first); None: it is."""
+        from pollconsole.screens.deciding import DecidingScreen
+        from pollconsole.screens.detail import DetailScreen
+
+        over = isinstance(screen, DetailScreen) or self.why_not_beside(screen) is None
+        if not over or any(isinstance(each, DecidingScreen) for each in self.screen_stack):
             return "go back to the table first"
         return None

@@ -25,6 +25,9 @@ from pollconsole.terminal_output import FrameWatch, wall
 
 LATE_S: Final = 0.02
 """A frame's way through the writer's thread takes less."""
+KEEP_TITLE: Final = "\x1b[22;2t"
+RESTORE_TITLE: Final = "\x1b[23;2t"
+"""A stack of titles in the terminal (xterm, and most since); others ignore both."""
 _STAMP: Final = "_pollconsole_stamp"
 
 
@@ -84,6 +87,8 @@ class StampingDriver(_Base):
         self._progress: tuple[int, int] | None = None
         self.progressed = False
         """The terminal answered `ask_progress`; whoever asked takes note and resets it."""
+        self.title: str | None = None
+        """What the terminal's title is by us; None: it is not ours."""
         self.written = 0
         """Characters handed to the terminal's file since the start."""
         self._behind_since = 0.0
@@ -193,6 +198,19 @@ class StampingDriver(_Base):
         if self._sink is not None and self.watch.marker:
             self._sink.guard_frame_written()
 
+    def set_title(self, text: str) -> None:
+        """Show *text*, our own words, as the terminal's title; the title before is kept by the terminal."""
+        kept = "" if self.title is not None else KEEP_TITLE
+        self.title = text
+        # past the watch: what stands in a title is no part of a card
+        self._write_aside(kept + wall(f"\x1b]2;{text}\x07"))
+
+    def restore_title(self) -> None:
+        """Put back what the title was; a terminal that kept none shows its own default."""
+        if self.title is not None:
+            self.title = None
+            self._write_aside(f"\x1b]2;\x07{RESTORE_TITLE}")
+
     def write_fence(self, columns: int, rows: int) -> tuple[int, int]:
         """Ask the terminal where its cursor is, after moving it to a random cell; return that cell (row, column).
 
@@ -209,6 +227,10 @@ class StampingDriver(_Base):
         return self._progress
 
     def _write_query(self, query: str) -> None:
-        self._count(len(query))
-        super().write(query)  # type: ignore[safe-super]
+        self._write_aside(query)
+
+    def _write_aside(self, text: str) -> None:
+        """Past wall and watch: what is ours alone, and no part of a frame."""
+        self._count(len(text))
+        super().write(text)  # type: ignore[safe-super]
         super().flush()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -18,7 +18,7 @@ from pollconsole.core_thread import CoreThread
 from pollconsole.keys_file import KeyMap
 from pollconsole.safe import safe
 from pollconsole.themes import Palette
-from pollcore.facts import BootMs, Instant, Moment, Operator
+from pollcore.facts import BootMs, Instant, Moment, Operator, StopReason
 
 MAX_MESSAGES: Final = 200
 YOUNG_S: Final = 15.0
@@ -26,6 +26,10 @@ MAX_STORY: Final = 5_000
 """Lines of one story on a screen; `audit show` prints all."""
 MAX_DONE: Final = 500
 NEVER: Final = Moment(Instant(0), BootMs(0), "")
+
+
+def _nobody(reads: bool) -> None:
+    """Nobody wants to know."""
 
 
 class Message(msgspec.Struct, frozen=True):
@@ -69,6 +73,10 @@ class State:
         self.operator: Operator | None = None
         self.keymap = KeyMap()
         """The keys in force, by the names of actions."""
+        self.reading: Callable[[bool], None] = _nobody
+        """Told when somebody begins and ends to look at what counts down: the demo's time is compressed."""
+        self.guide: dict[StopReason, str] = {}
+        """Said once each, when the first question of a kind comes (the demo)."""
 
     def now(self) -> Moment:
         """The core's clock; before it is open, the beginning of time (nothing is drawn then)."""

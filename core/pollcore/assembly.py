@@ -10,7 +10,7 @@ import asyncio
 import functools
 import os
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -32,11 +32,12 @@ from pollcore.ports import AuditLog, Chance, Clock, Credentials, Granting, Trans
 if TYPE_CHECKING:
     from pollcore.actions import Actions, Desk
     from pollcore.adapters.audit_checkpoint import AuditKeeper
-    from pollcore.adapters.token_exchange import ExchangedCredentials
     from pollcore.adapters.instances import Providers
     from pollcore.adapters.keyring_store import Vault
+    from pollcore.adapters.notice_addresses import NoticeAddresses
     from pollcore.adapters.reading_key import ReadingKeys
     from pollcore.adapters.sealer import ReadingKey
+    from pollcore.adapters.token_exchange import ExchangedCredentials
     from pollcore.controller import Controller
     from pollcore.controller.contracts import Contracts
     from pollcore.controller.trial import Trial
@@ -76,6 +77,8 @@ class Overrides(msgspec.Struct, frozen=True, kw_only=True):
     slots: int | None = None
     audit: AuditLog | None = None
     """Another audit log, for measurements: no chain, no checkpoints, no anchor."""
+    shipped: Callable[[str], bool] | None = None
+    """Contract texts that count as shipped besides those that do (the demo's own)."""
     ready_later: bool = False
     """The opener shows rows first, and awaits `Core.ready` before it polls (keys cost a tenth of a second)."""
 
@@ -326,6 +329,7 @@ class Core:
 
     def controller(self) -> Controller:
         """The worker of this process; it holds its lock file until the core is closed (proof of life)."""
+        from pollcore.adapters.token_exchange import Impatient
         from pollcore.controller import Caps, Controller
 
         owner = f"{self.kind}-{os.getpid()}-{self.chance.token(4)}"
@@ -343,7 +347,8 @@ class Core:
         )
         caps = {name: Caps(one.concurrency, one.per_minute) for name, one in self.config.providers.items()}
         more: dict[str, Any] = {} if self._over.slots is None else {"slots": self._over.slots}
-        ports = (self.store, self.transport, self.credentials, self.clock, self.chance)
+        # one slow seller of tokens holds up no other provider's requests
+        ports = (self.store, self.transport, Impatient(self.credentials), self.clock, self.chance)
         return Controller(*ports, worker, caps=caps, each_beat=self._each_beat, **more)
 
     def trial(self) -> Trial:
@@ -378,7 +383,6 @@ class Core:
 
     def _desk(self) -> Desk:
         from pollcore.actions import Caps, Desk, InstanceNames
-        from pollcore.adapters.contract_files import is_shipped
 
         instances = {name: InstanceNames(one.credential, one.account) for name, one in self.config.providers.items()}
         policy = self.config.policy
@@ -397,11 +401,85 @@ class Core:
             prepare=self.prepare,
             authorise=self._authorise,
             modes=StoredModes(self.store, StoredMeta(self.store, self.clock)),
-            shipped=is_shipped,
+            shipped=self.ships,
         )
+
+    def ships(self, text: str) -> bool:
+        """Whether a contract's text ships with this program, so that no operator has to look at it (G5)."""
+        from pollcore.adapters.contract_files import is_shipped
+
+        more = self._over.shipped
+        return is_shipped(text) or (more is not None and more(text))
 
     def _credentials_port(self) -> Credentials:
         return self.credentials
+
+    # --- outside ------------------------------------------------------------------------------------------------------
+
+    @property
+    def notice_addresses(self) -> NoticeAddresses:
+        """Where notices are sent: names in the store, addresses in the keyring."""
+        from pollcore.adapters.notice_addresses import NoticeAddresses
+        from pollcore.adapters.notice_sender import ChildSender
+
+        network = self.config.network
+        return NoticeAddresses(self.vault, self.store, ChildSender(network.proxy, network.ca_file), self.clock)
+
+    async def send_notices(self, say: Callable[[str], None]) -> None:
+        """Send notices beside the loop until cancelled; returns at once where `[notices]` names no event.
+
+        Of the processes that poll one store one sends: it holds the lock file `notices`.
+        """
+        from pollcore.adapters.notice_claim import Claim, minute_in
+        from pollcore.controller.notifier import Notifier, forget
+
+        rules = self.config.notices
+        if not rules.events:
+            await forget(self.store, self.clock.now())
+            return
+        claim = Claim(self.home.workers)
+        try:
+            notifier = Notifier(
+                self.store, self.notice_addresses, self.clock, rules, socket.gethostname(),
+                claim=claim.take, minute=minute_in(rules.time_zone), say=say,
+            )  # fmt: skip
+            await notifier.run()
+        finally:
+            claim.release()
+
+    def metrics(self, controller: Controller, listen: tuple[str, int]) -> tuple[str, Callable[[], Awaitable[None]]]:
+        """Listen on a loopback address: where, and what takes the figures until it is cancelled, and then closes.
+
+        Raises Refused, code `metrics`: it cannot listen there, or the library is not installed.
+        """
+        from pollcore.adapters.audit_overview import overview
+        from pollcore.adapters.metrics_http import MetricsServer
+        from pollcore.controller.measuring import AuditFigures, Measuring
+
+        async def last_event() -> int:
+            return (await asyncio.to_thread(overview, self.home.database)).events
+
+        async def pauses() -> int:
+            now = self.clock.now().wall
+            return sum(until > now for _, _, until in (await self.store.health()).pauses)
+
+        def audit() -> AuditFigures:
+            state = self.audit.state
+            return AuditFigures(state.why is None, state.alarm, state.unanchored_since)
+
+        def health() -> str | None:
+            return controller.health
+
+        taken = Measuring(self.store, self.clock, last_event=last_event, audit=audit, pauses=pauses, health=health)
+        server = MetricsServer(*listen, lambda: taken.latest, self.clock.now)
+
+        async def tell() -> None:
+            try:
+                await taken.run()
+            finally:
+                server.close()
+
+        return server.address, tell
 
     async def facts(self) -> Mapping[str, Any]:
         """What `doctor` prints of this core."""

@@ -35,7 +35,6 @@ from pollcore.facts import (
     StopReason,
 )
 
-
 RUN_FRESH_MS: Final = 30_000
 """A worker whose newest heartbeat is older counts as ended (it beats every 10 s)."""
 

@@ -41,6 +41,47 @@ def test_every_encoding_of_a_secret_is_masked_wherever_it_stands(secret: str, be
         assert MASK.encode() in whole
 
 
+def escaped(text: str, writer: str) -> str:
+    """*text* inside a JSON string, as different libraries write it."""
+    plain = json.dumps(text)[1:-1]
+    match writer:
+        case "php":
+            return plain.replace("/", "\\/")
+        case "go":
+            return plain.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+        case "net":
+            return "".join(f"\\u{ord(c):04X}" if c in "\"'&+<>`" else c for c in plain.replace('\\"', '"'))
+    return plain
+
+
+@pytest.mark.rule("K4")
+@given(
+    secret=secrets_,
+    form=st.sampled_from(("raw", "base64", "quoted")),
+    writers=st.lists(st.sampled_from(("python", "php", "go", "net")), min_size=1, max_size=3),
+)
+def test_a_secret_is_masked_however_often_its_json_was_escaped(secret: str, form: str, writers: list[str]) -> None:
+    sent = {"raw": secret, "base64": base64.b64encode(secret.encode()).decode(), "quoted": quote(secret)}[form]
+    for writer in writers:
+        sent = escaped(sent, writer)
+    body = b'{"note": "' + b"say " + sent.encode() + b'."}'
+    scrubber = Scrubber(secret)
+    assert scrubber.found(body)
+    masked = scrubber.bytes(body)
+    assert sent.encode() not in masked
+    # what is left still reads as what it was
+    told = json.loads(masked)["note"]
+    assert MASK in told
+    assert scrubber.text("say " + sent) != "say " + sent
+
+
+@pytest.mark.rule("K4", "H7")
+def test_a_body_full_of_backslashes_costs_no_more_than_its_length() -> None:
+    scrubber = Scrubber('"/+secret-with-odd-beginnings')
+    body = b"\\" * 1_000_000
+    assert scrubber.bytes(body) is body
+
+
 @pytest.mark.rule("K4")
 @given(secret=secrets_, data=st.binary(max_size=200))
 def test_what_does_not_hold_the_secret_is_the_very_same_object(secret: str, data: bytes) -> None:
@@ -58,7 +99,16 @@ def test_headers_are_masked_in_name_and_value_and_kept_as_they_are_otherwise() -
 
 
 @pytest.mark.rule("K4")
-@pytest.mark.parametrize("secret", ["user:long-password-1", "id-of-caller-77\nlong-password-1"])
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "user:long-password-1",
+        "id-of-caller-77\nlong-password-1",
+        "AKIAEXAMPLE7:a-secret-key:long-password-1",
+        "AKIAEXAMPLE7:long-password-1:a-session-token",
+        "client:long-password-1\na-refresh-token",
+    ],
+)
 def test_the_parts_of_a_secret_are_found_alone(secret: str) -> None:
     assert Scrubber(secret).found(b"... long-password-1 ...")
 

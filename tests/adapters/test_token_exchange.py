@@ -24,11 +24,12 @@ from pollcore.adapters.credential_ops import remove_credential, set_credential
 from pollcore.adapters.credentials import KeyringCredentials, MemoryMeta, entries, joined
 from pollcore.adapters.fill import Unsendable, fill
 from pollcore.adapters.keyring_store import MAX_VALUE, Vault
-from pollcore.adapters.token_exchange import AGAIN_MS, ExchangedCredentials
+from pollcore.adapters.token_exchange import AGAIN_MS, ExchangedCredentials, Impatient
 from pollcore.adapters.transport import HttpTransport
 from pollcore.facts import (
     Answer,
     BootMs,
+    CredentialPending,
     CredentialUnavailable,
     Instant,
     Moment,
@@ -176,6 +177,120 @@ async def test_a_new_refresh_token_is_kept_before_the_token_is_used(desk: Desk, 
     assert shop.asked[1][2] == {"grant_type": "refresh_token", "refresh_token": "ref-2"}
 
 
+@pytest.mark.rule("K5", "K2")
+@pytest.mark.parametrize("written", [0, 1, 3])
+async def test_a_new_refresh_token_that_the_keyring_does_not_take_is_kept_later_and_the_spent_one_never_shown_again(
+    written: int, desk: Desk, shop: Shop
+) -> None:
+    """Strict sellers end the whole grant when a spent token comes again."""
+    first = {"access_token": "tok-1", "token_type": "bearer", "expires_in": 60, "refresh_token": "ref-2"}
+    shop.answers = [(200, first), (200, {"access_token": "tok-2", "token_type": "bearer"})]
+    await desk.set("refresh", shop, secret=f"{CLIENT}\nref-1")
+    await desk.kept.read("lake")
+    real, left = desk.backend.set_password, [written]
+
+    def full(service: str, entry: str, value: str) -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise OSError("no space")
+        real(service, entry, value)
+
+    vars(desk.backend)["set_password"] = full
+    for _ in range(3):
+        for _ in range(5):
+            with pytest.raises(CredentialUnavailable) as caught:
+                await desk.token()
+            assert caught.value.detail == StopDetail.KEYRING_ABSENT
+        desk.clock.ms += AGAIN_MS
+    assert [form["refresh_token"] for _, _, form in shop.asked] == ["ref-1"]
+    vars(desk.backend)["set_password"] = real
+    assert set(await asyncio.gather(*(desk.token() for _ in range(5)))) == {"tok-2"}
+    assert [form["refresh_token"] for _, _, form in shop.asked] == ["ref-1", "ref-2"]
+
+
+@pytest.mark.rule("K5", "V3")
+async def test_a_loop_waits_for_no_slow_seller_and_finds_the_token_later(desk: Desk, shop: Shop) -> None:
+    await desk.set("oauth2", shop)
+    open_again = threading.Event()
+    sell = shop.server.RequestHandlerClass.do_POST  # type: ignore[attr-defined]
+
+    def slowly(handler: Any) -> None:
+        open_again.wait(10)
+        sell(handler)
+
+    shop.server.RequestHandlerClass.do_POST = slowly  # type: ignore[attr-defined]
+    loop = Impatient(desk.credentials)
+    for _ in range(3):
+        with pytest.raises(CredentialPending):
+            await loop.read("lake")
+    open_again.set()
+    assert await desk.token() == "tok-1"
+    assert (await loop.read("lake")).secret.reveal() == "tok-1"
+    assert len(shop.asked) == 1
+
+
+@pytest.mark.rule("K5", "K2")
+async def test_a_loop_is_told_of_a_purchase_that_failed_while_it_did_not_wait(desk: Desk, shop: Shop) -> None:
+    shop.answers = [(400, {})]
+    await desk.set("oauth2", shop)
+    loop = Impatient(desk.credentials)
+    told = ""
+    for _ in range(400):
+        try:
+            await loop.read("lake")
+        except CredentialPending:
+            await asyncio.sleep(0.01)
+        except CredentialUnavailable as error:
+            told = str(error)
+            break
+    assert "answered 400" in told
+    assert len(shop.asked) == 1
+
+
+@pytest.mark.rule("K5", "K2")
+async def test_the_old_token_serves_while_it_holds_though_the_keyring_takes_no_new_secret(
+    desk: Desk, shop: Shop
+) -> None:
+    shop.answers = [
+        (200, {"access_token": f"tok-{n}", "token_type": "bearer", "expires_in": 3600, "refresh_token": f"ref-{n}"})
+        for n in (2, 3, 4)
+    ]
+    await desk.set("refresh", shop, secret=f"{CLIENT}\nref-1")
+    assert await desk.token() == "tok-2"
+    real = desk.backend.set_password
+
+    def full(service: str, entry: str, value: str) -> None:
+        raise OSError("no space")
+
+    vars(desk.backend)["set_password"] = full
+    desk.clock.ms += 3_300_000
+    for _ in range(20):
+        assert await desk.token() == "tok-2"
+        await asyncio.sleep(0.02)
+        desk.clock.ms += AGAIN_MS
+    assert [form["refresh_token"] for _, _, form in shop.asked] == ["ref-1", "ref-2"]
+    vars(desk.backend)["set_password"] = real
+    desk.clock.ms += 600_000
+    assert await desk.token() == "tok-4"
+    assert [form["refresh_token"] for _, _, form in shop.asked] == ["ref-1", "ref-2", "ref-3"]
+
+
+@pytest.mark.rule("K5", "O4")
+async def test_a_refresh_token_that_another_process_used_up_is_not_offered_again(desk: Desk, shop: Shop) -> None:
+    shop.answers = [
+        (200, {"access_token": f"tok-{n}", "token_type": "bearer", "expires_in": 10, "refresh_token": f"ref-{n}"})
+        for n in (2, 3)
+    ]
+    await desk.set("refresh", shop, secret=f"{CLIENT}\nref-1")
+    other = ExchangedCredentials(
+        KeyringCredentials(desk.vault, desk.meta, desk.clock), desk.credentials._transport, desk.clock
+    )
+    await desk.kept.read("lake")  # remembered here for a while
+    assert (await other.read("lake")).secret.reveal() == "tok-2"
+    assert await desk.token() == "tok-3"
+    assert [form["refresh_token"] for _, _, form in shop.asked] == ["ref-1", "ref-2"]
+
+
 def _key() -> tuple[str, Any]:
     key = rsa.generate_private_key(65537, 2048)
     pem = key.private_bytes(
@@ -306,6 +421,10 @@ def test_a_tokens_life_is_bounded_whatever_the_seller_says(expires: Any) -> None
     body = json.dumps(told).encode()
     answer = Answer(200, (), body, Instant(0), Instant(0))
     names = token_kinds.seller_names("oauth2", url="https://a.example/t", client_auth=None, scope=None)
+    if type(expires) in (int, float) and expires <= 0:
+        with pytest.raises(token_kinds.TokenRefused, match="time is over"):
+            token_kinds.token_of("oauth2", names, answer, Instant(10**12))
+        return
     assert 1 <= token_kinds.token_of("oauth2", names, answer, Instant(10**12)).life_s <= token_kinds.MAX_LIFE_S
 
 

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from pollconsole.bridge import proof
+from pollcore.adapters.audit_keys import KeyRoom, Safes, new_keys
 from pollcore.adapters.audit_read import compare
 from pollcore.adapters.audit_verify import Wanted, verify_store
 from pollcore.assembly import Core
 from pollcore.chain.findings import Verdict
-from pollcore.facts import ChoiceKind, EventName, Refused
+from pollcore.facts import ChoiceKind, CredentialUnavailable, EventName, Refused, StopDetail
 from tests.audit.test_home import SHORT, anchor, lock, proved
 from tests.controller.bank import DONE, RUNNING
 from tests.controller.house import House, house, pick, until
@@ -117,6 +118,42 @@ async def test_keys_of_a_home_begun_without_a_keyring_move_into_it_with_their_an
 
 
 @pytest.mark.rule("A4", "K2")
+@pytest.mark.parametrize("step", ["settled", "end"])
+async def test_a_move_that_was_cut_off_before_its_new_keys_makes_them_when_it_is_given_again(
+    step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every program of the user could read the old ones: they must not stay in force because a process died."""
+    from pollcore.adapters import audit_move
+
+    async with house(tmp_path) as h:
+        first = h.core
+        h.home = tmp_path / "other"
+        h.home.mkdir()
+        await begun_without_a_keyring(h, monkeypatch)
+        h.clock.jump(120_000)
+
+        def dies(*_: object) -> None:
+            raise OSError("cut off")
+
+        with monkeypatch.context() as dying:
+            dying.setattr(audit_move if step == "settled" else audit_move.Move, step, dies)
+            with pytest.raises(OSError, match="cut off"):
+                async with Core(h.home, "cli", first._over) as core:
+                    await proof.move_keys(core, "ops@here")
+        assert not (h.home / "reading.key").exists()
+        async with Core(h.home, "cli", first._over) as core:
+            made = await proof.move_keys(core, "ops@here")
+        assert (made["keys_in"], made["epoch"] >= 1) == ("keyring", True)
+        assert not list(h.home.glob("reading.key*"))
+        report = proved(h)
+        assert (report.verdict, report.epoch) == (V.INTACT, made["epoch"]), report.faults
+        with pytest.raises(Refused, match="nothing to move"):
+            async with Core(h.home, "cli", first._over) as core:
+                await proof.move_keys(core, "ops@here")
+        h.core = first
+
+
+@pytest.mark.rule("A4", "K2")
 async def test_a_move_that_was_cut_off_is_ended_by_the_next_one_and_none_goes_on_beside_a_core(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -153,3 +190,33 @@ async def test_a_move_that_was_cut_off_is_ended_by_the_next_one_and_none_goes_on
         async with h.open() as core:
             assert (core.audit.state.why, core.audit.state.epoch) == (None, 1)
         h.core = first
+
+
+@pytest.mark.rule("K2", "O6")
+async def test_a_key_file_that_cannot_be_written_is_told_and_not_the_keyring_that_is_missing_beside_it(
+    tmp_path: Path,
+) -> None:
+    class Failing:
+        where = "key file"
+
+        def __init__(self, error: Exception) -> None:
+            self.error = error
+
+        def get(self, name: str) -> str | None:
+            raise self.error
+
+        def set(self, name: str, value: str) -> None:
+            raise self.error
+
+        def delete(self, name: str) -> None:
+            raise self.error
+
+    full = Failing(Refused("reading.key.audit: No space left on device", code="key_file"))
+    absent = Failing(CredentialUnavailable("no usable keyring", StopDetail.KEYRING_ABSENT))
+    for places in ((full, absent), (absent, full)):
+        room = KeyRoom(Safes(lambda places=places: iter(places), absent, tmp_path / "lock"))  # type: ignore[misc]
+        keys = new_keys(bytes(16), 0, 1, 1)
+        with pytest.raises(Refused, match="No space left"):
+            await room.keep(keys)
+        with pytest.raises(Refused, match="No space left"):
+            await room.signer(keys.log)

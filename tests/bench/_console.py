@@ -241,9 +241,8 @@ def console(home, *more):
 def make_home(home, count, *, url="http://127.0.0.1:9", delay=100, due_in=None, due_from=None, ends_in=None, asked=0):
     """A home with *count* live operations, *asked* of them under questions of their own.
 
-    The next polls are spread over *due_in* ms from *due_from* ms on (None: *due_in*); *due_in* None: in ten days. They end in
-    *ends_in* ms, else in twenty days. Its reading key lies in a file, so
-    that no keyring is needed.
+    The next polls are spread over *due_in* ms from *due_from* ms on (None: *due_in*); *due_in* None: in ten days. They
+    end in *ends_in* ms, else in twenty days. Its reading key lies in a file, so that no keyring is needed.
     """
     from pollcore.assembly import open_core
     from pollcore.facts import DAY, SECOND, Instant, StopReason
@@ -281,7 +280,8 @@ def make_home(home, count, *, url="http://127.0.0.1:9", delay=100, due_in=None, 
             def approve(turns):
                 """As an operator's answer to `first_use` (X7) leaves it."""
                 turns.writer.conn.execute(
-                    "INSERT INTO contract_use(digest, use, decided_at, operator, grant_id) VALUES(?,'read_only',?,'bench','g')",
+                    "INSERT INTO contract_use(digest, use, decided_at, operator, grant_id) "
+                    "VALUES(?,'read_only',?,'bench','g')",
                     (digest, now.wall),
                 )
 
@@ -294,6 +294,7 @@ def make_home(home, count, *, url="http://127.0.0.1:9", delay=100, due_in=None, 
 
 def noise():
     """What else ran: the load average and the part of the last second's processor time that others had."""
+
     def busy():
         with open("/proc/stat") as f:
             parts = [int(x) for x in f.readline().split()[1:]]

@@ -64,7 +64,7 @@ if __name__ == "__main__":
             warm(e)
             took = {name: ([], []) for name, *_ in KEYS}
             move, page, began, seen = [], [], time.perf_counter(), srv.stats()["requests"]
-            for n in range(a.rounds):
+            for _ in range(a.rounds):
                 for name, keys, shows, back, then in KEYS:
                     for side, p in enumerate((f, e)):
                         took[name][side].append(press(p, keys, shows))

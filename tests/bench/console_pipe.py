@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The console at the end of a slow line: 80x24 through a pty that is read at 2,400 or 9,600 bytes a second, or not at all.
+"""The console at the end of a slow line: 80x24 through a pty that is read at 2,400 or 9,600 bytes a second, or stalls.
 
 For each action: bytes that it cost, and seconds until its effect stood on the far screen. Then: a burst of keys (is one
 lost, how long until the picture rests), a card (does it arm, after how long), and a reader that stands still for
@@ -116,9 +116,8 @@ if __name__ == "__main__":
     ap.add_argument("--stall", type=float, default=60)
     a = ap.parse_args()
     with tempfile.TemporaryDirectory() as scratch, JobServer(1_000_000) as srv:
-        home = make_home(
-            Path(scratch) / "home", a.live, url=srv.url, delay=100, due_in=100_000, due_from=0, ends_in=3_000_000, asked=5
-        )
+        times = {"delay": 100, "due_in": 100_000, "due_from": 0, "ends_in": 3_000_000}
+        home = make_home(Path(scratch) / "home", a.live, url=srv.url, asked=5, **times)
         for speed in SPEEDS:
             with Pty(console(home), columns=80, rows=24, drain=speed) as p:
                 p.until("E decide")

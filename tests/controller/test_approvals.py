@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from pollcore.actions import perform
@@ -177,6 +178,24 @@ async def test_an_approval_that_nobody_used_in_time_lapses_and_is_asked_anew(tmp
         await h.choose(ChoiceKind.APPROVE_ONCE)
         h.clock.jump(3 * MINUTE)
         await run_for(h, 1_000)
+        await asked(h, CALL)
+        assert (h.bank.job("job-1"), (await h.op()).status_requests_used) == ([], 0)
+
+
+@pytest.mark.rule("G7", "T9")
+async def test_an_approval_that_lapsed_by_the_boot_clock_is_asked_anew_though_the_wall_clock_went_back(
+    tmp_path: Path,
+) -> None:
+    async with house(tmp_path, PER_CALL) as h:
+        await h.submit("job-1", DONE, credential="key")
+        await h.run()
+        await h.choose(ChoiceKind.APPROVE_ONCE)
+        h.clock.jump(3 * MINUTE)
+        h.clock.step(-20 * MINUTE)
+        with h.worker() as controller:
+            async with asyncio.timeout(20):
+                await controller.run(asyncio.Event(), for_ms=1_000, watch=False)
+        assert controller.report.turns < 100
         await asked(h, CALL)
         assert (h.bank.job("job-1"), (await h.op()).status_requests_used) == ([], 0)
 
@@ -526,9 +545,12 @@ async def test_a_standing_credential_costs_no_look_at_approvals_or_sessions(tmp_
 
 @pytest.mark.rule("G6")
 async def test_operations_of_a_session_are_left_to_the_run_that_has_it_while_that_run_lives(tmp_path: Path) -> None:
-    async with house(tmp_path, PER_SESSION) as h:
-        op = await h.submit("job-1", RUNNING, credential="key")
-        await h.submit("job-2", DONE)
+    """One slot, so that more is left alone than one look loads: nothing is hidden behind it, and nothing spins."""
+    async with house(tmp_path, PER_SESSION) as h, h.open(slots=1) as small:
+        theirs = [await h.submit(f"job-{n}", RUNNING, credential="key") for n in range(1, 6)]
+        op = theirs[0]
+        h.clock.jump(5_000)
+        await h.submit("job-9", DONE)
         now, info = h.clock.now(), await h.core.credentials.info("key")
         other = msgspec.structs.replace(console(now, now.wall), owner="run-other", kind="run")
         live = Session(
@@ -538,11 +560,12 @@ async def test_operations_of_a_session_are_left_to_the_run_that_has_it_while_tha
         )  # fmt: skip
         await h.core.store.turn(Turn(now=now, owner="run-other", beat=other))
         await h.core.store.commit(now, (Write(after=op, fence_change=op.change, release_lease=False, session=live),))
-        with h.worker() as controller:
+        with h.worker(small) as controller:
             async with asyncio.timeout(20):
                 await controller.run(asyncio.Event(), for_ms=25_000, watch=False)
         assert controller.report.turns < 100
-        assert (h.bank.job("job-1"), await h.question()) == ([], None)
-        assert (await h.op("op-job-2")).status is Status.SUCCEEDED
+        assert [seen.job for seen in h.bank.status_seen] == ["job-9"]
+        assert await h.core.store.questions() == ()
+        assert (await h.op("op-job-9")).status is Status.SUCCEEDED
         await run_for(h, 60_000)
         await asked(h, SESSION)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pollcore.adapters.credential_ops import remove_credential
-from pollcore.facts import ChoiceKind, Refused, Status, StopDetail, StopReason
+from pollcore.facts import ChoiceKind, CredentialPending, Refused, Status, StopDetail, StopReason
 from pollcore.ports import Denial, Turn
 from tests.controller.bank import DONE, RUNNING, refuses
 from tests.controller.house import SECRET, House, house, kinds, pick, until
@@ -41,6 +41,28 @@ async def test_after_one_401_nothing_else_sends_that_secret_and_all_join_one_que
         (card,) = await h.core.actions.cards()
         assert card.cause == f"authorization_denied:key:{h.bank.url}"
         assert card.count == 4
+
+
+@pytest.mark.rule("K5", "B3", "V3")
+async def test_while_a_token_is_being_bought_its_operation_looks_again_later_and_the_others_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with house(tmp_path) as h:
+        await h.submit("job-1", DONE, credential="key")
+        await h.submit("job-2", DONE)
+        read, left = h.core.credentials.read, [3]
+
+        async def slow(name: str, info: Any = None, *, patience_s: float | None = None) -> Any:
+            left[0] -= 1
+            if left[0] >= 0 and patience_s is not None:
+                raise CredentialPending("its token is being bought", StopDetail.TOKEN_REFUSED)
+            return await read(name, info)
+
+        monkeypatch.setattr(h.core.credentials, "read", slow)
+        await h.run(60_000)
+        ops = [await h.op(f"op-job-{n}") for n in (1, 2)]
+        assert [(op.status, op.status_requests_used) for op in ops] == [(Status.SUCCEEDED, 1)] * 2
+        assert [seen.job for seen in h.bank.status_seen] == ["job-2", "job-1"]
 
 
 @pytest.mark.rule("H3")

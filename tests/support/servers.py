@@ -5,7 +5,8 @@ variable POLLCONSOLE_TEST_SERVERS, in one of three shapes:
  - a folder that holds NAME/server.json for each running server (what `tests/servers/NAME/start.py DIR PORT` writes);
  - a file with one JSON object {"NAME": {"url": ...}};
  - that JSON object itself.
-A real keyring is announced by POLLCONSOLE_TEST_KEYRING=1 inside a D-Bus session; tmux by being on the path.
+A real keyring is announced by POLLCONSOLE_TEST_KEYRING=1 inside a D-Bus session; tmux, and xterm with Xvfb and
+xdotool, by being on the path.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-JOB_SERVERS = ("aria2", "restate", "prefect")
-TOOLS = ("keyring", "tmux")
+JOB_SERVERS = ("aria2", "restate", "prefect", "moto")
+TOOLS = ("keyring", "tmux", "xterm")
+OF_XTERM = ("xterm", "Xvfb", "xdotool")
 VARIABLE = "POLLCONSOLE_TEST_SERVERS"
 SCRIPTS = Path(__file__).resolve().parent.parent / "servers"
 #: Each start script takes PORT to PORT+3 at most.
@@ -65,6 +67,9 @@ def why_missing(name: str, environ: Mapping[str, str] = os.environ) -> str | Non
         return f"no {name} server: set {VARIABLE}, or run pytest with --servers {name}"
     if name == "tmux":
         return None if shutil.which("tmux") else "no tmux on the path: apt-get install tmux"
+    if name == "xterm":
+        missing = [tool for tool in OF_XTERM if not shutil.which(tool)]
+        return f"no {', '.join(missing)} on the path: apt-get install xterm xvfb xdotool" if missing else None
     if name == "keyring":
         announced = environ.get("POLLCONSOLE_TEST_KEYRING") == "1" and environ.get("DBUS_SESSION_BUS_ADDRESS")
         return None if announced else "no unlocked Secret Service: run through .ci/run, or as it does"

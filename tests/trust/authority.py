@@ -22,7 +22,7 @@ from tests.controller.house import KEYS, OPERATOR, SECRET, House
 K, R = ChoiceKind, StopReason
 FIRST = "op-job-1"
 OTHER_SECRET = "another-secret-of-the-house"
-ORIGINAL = {"params": {"input": "a"}, "idempotency_key": "k1"}
+ORIGINAL: dict[str, Any] = {"params": {"input": "a"}, "idempotency_key": "k1"}
 #: Tables whose rows are what a grant permits; a change of one of them is the effect of the grant.
 OPERATION, CONTRACT_USE, CREDENTIAL = "operation", "contract_use", "credential"
 
@@ -116,12 +116,19 @@ async def grant_of(h: House, escalation_id: str) -> Grant:
 async def unwritable(h: House, row: Row, what: str) -> AsyncIterator[None]:
     """SQLite itself refuses to write the `grant`, its `effect`, or the `settlement` of the question."""
     aside = row.operation_id is None
-    verb, table = {
-        "grant": ("INSERT", "credential_grant" if aside else "grant"),
-        "effect": ("INSERT" if row.effect == CONTRACT_USE else "UPDATE", row.effect),
-        "settlement": ("UPDATE", "credential_question" if aside else "escalation"),
+    # a credential's row is replaced as a document is
+    of_effect = {
+        OPERATION: ("UPDATE", "operation", ""),
+        CONTRACT_USE: ("INSERT", "contract_use", ""),
+        CREDENTIAL: ("INSERT", "document", " WHEN NEW.kind = 'credential'"),
+    }
+    verb, table, when = {
+        "grant": ("INSERT", "credential_grant" if aside else "grant", ""),
+        "effect": of_effect[row.effect],
+        "settlement": ("UPDATE", "credential_question" if aside else "escalation", ""),
     }[what]
-    made = f"""CREATE TEMP TRIGGER not_now BEFORE {verb} ON main."{table}" BEGIN SELECT RAISE(ABORT, 'not now'); END"""
+    refuse = "BEGIN SELECT RAISE(ABORT, 'not now'); END"
+    made = f'CREATE TEMP TRIGGER not_now BEFORE {verb} ON main."{table}"{when} {refuse}'
     await rows(h, made)
     try:
         yield

@@ -27,7 +27,6 @@ from tests.trust.authority import ROWS, Row, draw, offered, press, state
 
 ROOT = Path(__file__).parents[2]
 every_row = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name.replace(" ", "-"))
-pytestmark = pytest.mark.slow
 
 
 async def asked(h: House, row: Row) -> tuple[authority.Drawn, str]:
@@ -82,7 +81,6 @@ async def test_what_moved_since_it_was_shown_is_refused_and_the_card_is_another(
         with pytest.raises(Stale):
             await press(h, drawn, key)
         assert await state(h) == before
-        h.keyring.locked = False
         assert await h.events(EventName.GRANT_REFUSED)
         try:
             fresh = await draw(h, row)
@@ -113,7 +111,7 @@ async def test_it_is_used_once_also_by_two_consoles_at_the_same_moment(row: Row,
         assert (await state(h))["grant"] == after["grant"]
 
 
-@pytest.mark.rule("G4", "A1", "I12")
+@pytest.mark.rule("G4", "A1")
 @every_row
 async def test_the_grant_holds_what_was_shown_and_who_pressed_and_changes_what_it_said(
     row: Row, tmp_path: Path
@@ -137,7 +135,7 @@ async def test_the_grant_holds_what_was_shown_and_who_pressed_and_changes_what_i
             changed_as_shown(before, choice, await h.op(before.operation_id))
 
 
-@pytest.mark.rule("G4", "I3")
+@pytest.mark.rule("G4", "O1")
 @pytest.mark.parametrize("broken", ["grant", "effect", "settlement"])
 @every_row
 async def test_grant_effect_and_settled_question_are_one_transaction(row: Row, broken: str, tmp_path: Path) -> None:
@@ -154,7 +152,7 @@ async def test_grant_effect_and_settled_question_are_one_transaction(row: Row, b
         assert len((await state(h))["grant"]) == len(before["grant"]) + 1
 
 
-@pytest.mark.rule("A4", "I20")
+@pytest.mark.rule("A4")
 @every_row
 async def test_what_cannot_be_anchored_gives_nothing(row: Row, tmp_path: Path) -> None:
     async with house(tmp_path, *row.changes) as h:
@@ -162,7 +160,7 @@ async def test_what_cannot_be_anchored_gives_nothing(row: Row, tmp_path: Path) -
         before = await state(h)
         h.keyring.locked = True
         # a card that tells of the keyring has changed as well
-        with pytest.raises(Refused | Stale):  # type: ignore[call-overload]
+        with pytest.raises((Refused, Stale)):
             await press(h, drawn, key)
         assert await state(h) == before
         assert not await h.events(EventName.GRANTED)
@@ -210,7 +208,7 @@ def test_one_file_of_the_console_calls_the_gate_and_no_command_can_reach_it() ->
         name = path.relative_to(folder).as_posix()
         if calls_of(tree):
             found[name] = calls_of(tree)
-        if name.startswith("cli/"):
+        if name.startswith(("cli/", "mcp_server/")):
             named = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
             modules = {alias.name for node in named for alias in node.names}
             modules |= {str(node.module) for node in named if isinstance(node, ast.ImportFrom)}

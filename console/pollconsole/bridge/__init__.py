@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from pollconsole.bridge.approval_views import AskedFor, asked_for
 from pollconsole.bridge.archive import archived_before
-from pollconsole.bridge.authoring import impact, try_provider
+from pollconsole.bridge.authoring import impact, refuse_untriable, try_provider
+from pollconsole.bridge.beginning import begin, proposed, text_of_new
 from pollconsole.bridge.chain_state import ChainState, audit_trouble, chain_state, compare_anchor
 from pollconsole.bridge.contract_views import (
     ContractText,
@@ -33,10 +34,13 @@ from pollconsole.bridge.door import (
     home_is_named,
     home_path,
     missing_home,
+    parse_listen,
     parse_span,
+    watch_loop,
     with_core,
     without_store,
 )
+from pollconsole.bridge.handover import handover
 from pollconsole.bridge.health import doctor_facts, facts_without_a_store, home_faults, store_path
 from pollconsole.bridge.keeping import kept_with, lost_key
 from pollconsole.bridge.keys import (
@@ -48,6 +52,14 @@ from pollconsole.bridge.keys import (
     remove_credential,
     seller_names,
     set_credential,
+)
+from pollconsole.bridge.outside import (
+    beside,
+    missing_extras,
+    notice_addresses,
+    remove_notice_address,
+    set_notice_address,
+    test_notice_address,
 )
 from pollconsole.bridge.pauses import Paused, known_provider, paused_until, pauses, stopped_by
 from pollconsole.bridge.records import (
@@ -73,6 +85,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "archived_before",
+    "begin",
+    "beside",
+    "missing_extras",
+    "notice_addresses",
+    "remove_notice_address",
+    "set_notice_address",
+    "test_notice_address",
+    "handover",
     "asked_for",
     "memory_keyring",
     "AskedFor",
@@ -126,13 +146,16 @@ __all__ = [
     "missing_home",
     "operations",
     "operator_name",
+    "parse_listen",
     "parse_span",
     "paused_until",
     "pauses",
+    "proposed",
     "provider",
     "providers",
     "questions",
     "reject_question",
+    "refuse_untriable",
     "remove_credential",
     "row",
     "seller_names",
@@ -142,9 +165,11 @@ __all__ = [
     "story",
     "story_lines",
     "submit_spec",
+    "text_of_new",
     "try_provider",
     "whole",
     "whole_with_card",
+    "watch_loop",
     "with_core",
     "without_store",
 ]

@@ -54,6 +54,8 @@ class ContractView(msgspec.Struct, frozen=True, kw_only=True):
     decided_by: str | None = None
     seen_at: Instant | None = None
     seen_by: str | None = None
+    ships: bool = False
+    """Its text comes with this program, whatever it is used under."""
 
     @property
     def kind(self) -> str:
@@ -63,7 +65,7 @@ class ContractView(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def unseen(self) -> bool:
         """Not shipped, and no operator has opened its text yet (G5)."""
-        return self.error is None and self.kind != "shipped" and self.seen_at is None
+        return self.error is None and not self.ships and self.kind != "shipped" and self.seen_at is None
 
 
 class ContractText(msgspec.Struct, frozen=True):
@@ -124,6 +126,7 @@ def _with_contract(core: Core, view: Mapping[str, Any]) -> ContractView:
         evidence=contract.evidence,
         tested_live=contract.tested_live,
         sources=tuple(contract.sources),
+        ships=core.ships(contract.snapshot_text),
     )
 
 

@@ -42,6 +42,7 @@ def with_core(
     from pollcore.assembly import open_core
 
     async def body() -> T:
+        watch_loop()
         async with open_core(home, kind=kind, **overrides) as core:
             try:
                 if tell is not None and not can_be_written(core.home.home):
@@ -66,11 +67,20 @@ def harden() -> None:
     hardened()
 
 
+def watch_loop() -> None:
+    """Have the running loop report what nobody awaited without locals and scrubbed (K1)."""
+    import asyncio
+
+    from pollcore.adapters.quiet import watch_loop as watched
+
+    watched(asyncio.get_running_loop())
+
+
 def first_rows(home: Path | None) -> Callable[[], tuple[Found, Clock] | None]:
     """Begin to read what stands on top of the list, beside this process; call the result for it and a clock.
 
-    For a program that has started no thread yet. The result is called once, raises nothing, and gives None where opening
-    the core has something to say first (no store yet, another version of it, trouble).
+    For a program that has started no thread yet. The result is called once, raises nothing, and gives None where
+    opening the core has something to say first (no store yet, another version of it, trouble).
     """
     from pollcore.adapters.places import find
     from pollcore.adapters.store.ahead import Ahead
@@ -134,6 +144,13 @@ def config(home: Path | None) -> Config:
     from pollcore.adapters.config import load_config
 
     return load_config(home_path(home))
+
+
+def parse_listen(text: str) -> tuple[str, int]:
+    """`127.0.0.1:9464` as (host, port); see the core's configuration. Raises ValueError: not a loopback address."""
+    from pollcore.adapters.config import parse_listen as parse
+
+    return parse(text)
 
 
 def parse_span(text: str) -> int:

@@ -219,7 +219,9 @@ async def move_keys(core: Core, operator: str) -> dict[str, Any]:
     event = AuditEvent(at=now.wall, event=EventName.AUDIT_KEYS, text=text, operator=operator)
     await core.store.record(now, (event,))
     await asyncio.to_thread(move.remove)
-    return {"keys_in": where, "epoch": await settled(core.audit, core.store, now)}
+    epoch = await settled(core.audit, core.store, now)
+    await asyncio.to_thread(move.end)
+    return {"keys_in": where, "epoch": epoch}
 
 
 async def accept_loss(core: Core, because: str) -> None:

@@ -134,12 +134,38 @@ def _rest(core: Core) -> Iterator[Setting]:
         source = f"{FILE} [network]" if value else DEFAULT
         without = "none: connections go out directly" if name == "proxy" else "the system's roots"
         yield Setting("network", name, str(value or without), source)
+    yield from _outside(config)
     for name, one in sorted(config.providers.items()):
         caps = [f"{one.concurrency} at once"] if one.concurrency else []
         caps += [f"{one.per_minute} a minute"] if one.per_minute else []
         plain = ["plain http allowed"] if one.allow_http else []
         text = ", ".join([f"contract {one.contract}", *([one.base_url] if one.base_url else []), *caps, *plain])
         yield Setting("providers", name, text, f"{FILE} [providers.{name}]")
+
+
+def _outside(config: Config) -> Iterator[Setting]:
+    """Notices, metrics, log and what the terminal is told beside the screen."""
+    rules = config.notices
+    told = ", ".join(rules.events)
+    if told:
+        told += f"; to {', '.join(rules.to) or 'all addresses'}; {rules.per_hour} an hour at most"
+        quiet = rules.quiet
+        if quiet is not None:
+            hours = "-".join(f"{minute // 60:02d}:{minute % 60:02d}" for minute in quiet)
+            told += f"; quiet {hours} {rules.time_zone}"
+    yield Setting("notices", "events", told or "none: nothing is told outside", _from("notices", bool(told)))
+    listen = config.metrics
+    where = f"{listen[0]} port {listen[1]}" if listen is not None else "nowhere"
+    yield Setting("metrics", "listen", where, _from("metrics", listen is not None))
+    log = config.log.file
+    yield Setting("log", "file", str(log) if log else "none", _from("log", log is not None))
+    for name, usual in (("bell", False), ("title", True)):
+        value = getattr(config.screen, name)
+        yield Setting("screen", name, "yes" if value else "no", _from("screen", value is not usual))
+
+
+def _from(table: str, is_set: bool) -> str:
+    return f"{FILE} [{table}]" if is_set else DEFAULT
 
 
 def _file_problems(core: Core) -> list[str]:

@@ -20,10 +20,14 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass
 class Common:
-    """The two settings of every command. *home* None: `POLLCONSOLE_HOME`, else the platform's folder."""
+    """The two settings of every command. *home* None: `POLLCONSOLE_HOME`, else the platform's folder.
+
+    *own_process*: the process is this command's and nothing else's, so that it may be hardened.
+    """
 
     home: Path | None = None
     json: bool = False
+    own_process: bool = False
 
 
 pass_common = click.make_pass_decorator(Common, ensure=True)

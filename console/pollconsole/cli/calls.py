@@ -27,7 +27,14 @@ def with_core(
     """
     if not makes:
         refuse_missing(common)
+    harden(common)
     return bridge.with_core(common.home, job, kind=kind, tell=out.note)
+
+
+def harden(common: Common) -> None:
+    """Before this command holds a secret; see `bridge.harden`. A program that calls commands stays as it is."""
+    if common.own_process:
+        bridge.harden()
 
 
 def refuse_missing(common: Common) -> None:

@@ -100,6 +100,7 @@ def set_(
     The mode of a stored credential stays as it is, also under other origins, and a credential that takes the name of a
     removed one begins with that one's mode: 'pollconsole credential mode' changes it.
     """
+    calls.harden(common)
     kind = _with_seller(kind, token_url, scope, client_auth)
     secret = read_key(kind[0]) if kind[0] in KEY_FILES else read_secret(_lines(kind), LONG.get(kind[0], MAX_SECRET))
 

@@ -19,7 +19,7 @@ from typing import Any, Final
 import click
 
 from pollconsole import bridge, crash, keys_file, words
-from pollconsole.cli import liveness, out, present
+from pollconsole.cli import calls, liveness, out, present
 from pollconsole.cli.base import Common, command, pass_common
 from pollconsole.safe import safe
 from pollcore.facts import PollconsoleError
@@ -60,6 +60,7 @@ def doctor(common: Common, ctx: click.Context) -> None:
     Nothing is made: without a home or a store the rest is looked at alone. '+' is well, '.' is worth knowing, 'x' is
     wrong; '->' says how to mend it.
     """
+    calls.harden(common)
     findings = [*places(common.home), *_guarded("settings", lambda: settings(common.home)), *terminal()]
     findings += _guarded("keys", lambda: own_keys(common.home))
     facts: dict[str, Any] = {}
@@ -159,6 +160,7 @@ def settings(home: Path | None) -> list[Finding]:
                 Finding(f"provider {name}", NOTE, f"allow_http: {instance.base_url} is asked without encryption; "
                         "whoever is on the way can read its credential", "use https where the server can")
             )  # fmt: skip
+    found += [Finding(table, WRONG, "asked for in config.toml", mend) for table, mend in bridge.missing_extras(config)]
     if config.keyring_backend:
         found.append(Finding("keyring backend", NOTE, f"{config.keyring_backend} is used because the settings name it"))
     return found

@@ -24,15 +24,16 @@ class Straight(NamedTuple):
     read_only: bool
 
 
-def run(argv: Sequence[str], *, scrubbed: Sequence[str] = ()) -> int:
+def run(argv: Sequence[str], *, scrubbed: Sequence[str] = (), own_process: bool = False) -> int:
     """Run the command that *argv* names and return the exit code; raises nothing.
 
-    *scrubbed*: names of environment variables that were taken away (G3), told on stderr.
+    *scrubbed*: names of environment variables that were taken away (G3), told on stderr. *own_process*: this process
+    runs this command and nothing else: it is hardened before it holds a secret (K1).
     """
     out.prepare_streams()
     straight = None if scrubbed else straight_call(argv)
     if straight is None:
-        return _run_command(list(argv), scrubbed)
+        return _run_command(list(argv), scrubbed, own_process)
     try:
         from pollconsole import bridge
 
@@ -62,11 +63,11 @@ def straight_call(argv: Sequence[str]) -> Straight | None:
     return None
 
 
-def _run_command(arguments: list[str], scrubbed: Sequence[str]) -> int:
+def _run_command(arguments: list[str], scrubbed: Sequence[str], own_process: bool) -> int:
     from pollconsole.cli.base import Common
     from pollconsole.cli.root import root
 
-    common = Common()
+    common = Common(own_process=own_process)
     try:
         if scrubbed:
             out.note(f"ignored: {', '.join(scrubbed)} (variables that could press keys for an operator)")

@@ -4,8 +4,8 @@ Job: every way a command can fail ends here: one or a few lines on stderr, with 
 `{"error": {"code", "message", ...}}` as the one document on stdout, and never a traceback on a screen.
 Must not know: commands.
 
-Exit codes: 2 usage or refused input; 1 our side (store, keyring, a crash); 130 interrupted; 141 the reader of a pipe
-left.
+Exit codes: 2 usage or refused input; 3 what was asked about is there; 1 our side (store, keyring, a crash);
+130 interrupted; 141 the reader of a pipe left.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from pollconsole.cli import out
 
 OUR_FAULT = 1
 REFUSED = 2
+DOUBTFUL = 3
+"""What was asked about is there: a warning of a contract, a decision that would differ."""
 DECISION_WANTED = 10
 """An operator was asked, as for `wait`: the command is given again after the answer."""
 INTERRUPTED = 130
@@ -43,7 +45,7 @@ def report(error: BaseException, *, as_json: bool, home: Path | None, argv: list
     known = _ours(error)
     if known is not None:
         code, exit_code, details = known
-        return _say(as_json, code, _message(error), exit_code, details)
+        return _say(as_json, code, message(error), exit_code, details)
     if isinstance(error, OSError) and error.filename is None and error.errno is not None:
         forget_stdout()
         return _say(False, "output", f"the output could not be written: {error.strerror}", OUR_FAULT)
@@ -79,7 +81,12 @@ def _ours(error: BaseException) -> tuple[str, int, Mapping[str, Any]] | None:
     return None
 
 
-def _message(error: BaseException) -> str:
+def ours(error: BaseException) -> tuple[str, int, Mapping[str, Any]]:
+    """Code, exit code and details of *error*, whatever it is; what is none of the core's is a fault on our side."""
+    return _ours(error) or ("internal", OUR_FAULT, {})
+
+
+def message(error: BaseException) -> str:
     """The core's text; of a contract's fault in one line, without rule ids."""
     from pollconsole import words
     from pollcore.facts import ContractError

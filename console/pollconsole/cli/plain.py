@@ -185,7 +185,7 @@ class _Teller:
 
     async def _tell_cards(self, look: Look) -> None:
         for number, operation_id in look.gone:
-            out.text(f"Card {number}, {operation_id or 'no operation'}: no question any more")
+            out.text(f"Card {number}, {operation_id or 'a credential'}: no question any more")
         for card in look.opened:
             tell(card, await self._ask(lambda core, card=card: card_lines(core, card)))
         if look.counted:
@@ -195,9 +195,9 @@ class _Teller:
 async def card_lines(core: bridge.Core, card: Opened) -> list[str]:
     """The card in E3's words, its choices with what they lead to."""
     question = card.question
-    if not question.operation_id:  # about a credential or a contract
-        return [f"{question.reason}: {question.cause}"]
     try:
+        if not question.operation_id:  # it belongs to a credential
+            return list((await core.actions.card_of(question.escalation_id)).card.text())
         return (await bridge.whole_with_card(core, question.operation_id))[1]
     except PollconsoleError as error:
         return [f"{question.reason}; the card cannot be shown: {error}"]
@@ -247,7 +247,7 @@ async def read_once(core: bridge.Core) -> Once:
     """The live operations and the open cards of this moment."""
     now = core.clock.now()
     found = await bridge.operations(core, statuses=_LIVE, limit=MAX_ROWS)
-    questions = await core.store.questions()
+    questions = (*await core.store.questions(), *await core.store.credential_questions())
     look = Cards().look(questions, {each.operation_id: each for each in found})
     cards = tuple([(card, await card_lines(core, card)) for card in look.opened])
     return Once(len(found), present.rows(found, now), cards, look.counted, await present.core_warning(core))

@@ -90,7 +90,7 @@ def _version(question: Escalation, operations: Mapping[str, Operation]) -> int:
 
 def head(card: Opened, clock: str) -> str:
     """`Card 3, op-1, asked 10:58:00 UTC`."""
-    of = card.question.operation_id or "no operation"
+    of = card.question.operation_id or f"credential {card.question.cause.partition(':')[2]}"
     return f"Card {card.number}, {of}, asked {clock} UTC" + (
         ": it changed, this is how it reads now" if card.again else ""
     )

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from pollconsole import bridge, words
+from pollconsole.bridge.waiting import silence_of
 from pollconsole.cli import liveness
 from pollconsole.safe import safe
 from pollcore.facts import Moment, Operation, Status, deadline_left
@@ -21,14 +22,11 @@ BUDGETS: Final = ("REQUESTS", "FAILURES", "RATE LIM.")
 """Columns of status requests, transport failures, rate-limit answers: used/allowed."""
 _OTHER_NAMES: Final = frozenset({"Provider and account", "Submitted at", "Provider expiry", "Next poll"})
 """Labels of a card whose fact has another label in the lines of an operation."""
-CORE_KINDS: Final = frozenset({"run", "console", "demo"})
-"""Kinds of worker that poll."""
 
 
 async def core_silence(core: bridge.Core) -> int | None:
     """ms since a polling core last gave a sign of life; None: never."""
-    beats = [worker for worker in await core.store.workers() if worker.kind in CORE_KINDS]
-    return liveness.silent_ms(beats, core.clock.now())
+    return await silence_of(core)
 
 
 async def core_warning(core: bridge.Core) -> str | None:

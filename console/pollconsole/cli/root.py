@@ -29,10 +29,15 @@ COMMANDS = {
     "audit": (f"{_HERE}.audit", "audit"),
     "provider": (f"{_HERE}.provider", "provider"),
     "credential": (f"{_HERE}.credential", "credential"),
+    "notice": (f"{_HERE}.notice", "notice"),
     "report": (f"{_HERE}.report", "report"),
+    "simulate": (f"{_HERE}.simulate", "simulate"),
+    "handover": (f"{_HERE}.takeover", "handover"),
+    "service": (f"{_HERE}.service", "service"),
     "backup": (f"{_HERE}.upkeep", "backup"),
     "archive": (f"{_HERE}.archive", "archive"),
     "doctor": (f"{_HERE}.doctor", "doctor"),
+    "mcp": ("pollconsole.mcp_server.command", "mcp"),
     "completion": (f"{_HERE}.completion", "completion"),
 }
 
@@ -73,6 +78,7 @@ def root(common: Common, ctx: click.Context, version: bool, read_only: bool, pla
       10   a decision is wanted         13  still waiting at the timeout
       11   failed                       14  closed
       12   cancelled or expired         15  no core is running
+    (of several the worst: 11, 12, 14, 10, 15, 13, 0; with --any that of the first that ended)
     audit verify, besides:
       20   altered                      24  missing
       21   removed or reordered         25  only an unsigned tail

@@ -90,6 +90,16 @@ def check_when(value: str) -> tuple[int | None, Instant | None]:
         raise ValueError(f"{error}, or a span like 40m") from None
 
 
+def check_number(text: str, what: str) -> float:
+    """A decimal number; *what* it is stands in the refusal. Raises ValueError."""
+    if not text.isascii() or len(text) > 20:
+        raise ValueError(f"{what} is not a number; write one like 2.5")
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"{what} {text!r} is not a number; write one like 2.5") from None
+
+
 class _Checked(click.ParamType):  # type: ignore[type-arg]
     """A click type around one check."""
 
@@ -154,6 +164,55 @@ class When(_Checked):
 
     def _check(self, value: str) -> tuple[int | None, Instant | None]:
         return check_when(value)
+
+
+class Listen(_Checked):
+    """A loopback address with its port, as (host, port)."""
+
+    name = "host:port"
+
+    def _check(self, value: str) -> tuple[str, int]:
+        from pollconsole import bridge
+
+        return bridge.parse_listen(value)
+
+
+class JobTime(_Checked):
+    """How long jobs run: (shape, low ms, high ms, spread)."""
+
+    name = "job-time"
+
+    def _check(self, value: str) -> tuple[str, int, int, float]:
+        if ".." in value:
+            low, _, high = value.partition("..")
+            return "uniform", check_span(low), check_span(high), 1.0
+        if "/" in value:
+            median, _, spread = value.partition("/")
+            return "lognormal", check_span(median), 0, check_number(spread, "the spread")
+        return "fixed", check_span(value), 0, 1.0
+
+
+class Outage(_Checked):
+    """When the provider refuses connections: (start ms, span ms)."""
+
+    name = "outage"
+
+    def _check(self, value: str) -> tuple[int, int]:
+        start, plus, span = value.partition("+")
+        if not plus:
+            raise ValueError(f"{value!r} has no '+'; write START+SPAN, like 2h+30m")
+        return check_span(start, zero=True), check_span(span)
+
+
+class Share(_Checked):
+    """A share, 0.02 or 2%."""
+
+    name = "share"
+
+    def _check(self, value: str) -> float:
+        percent = value.endswith("%")
+        number = check_number(value.removesuffix("%"), "the share")
+        return number / 100 if percent else number
 
 
 class Pair(_Checked):

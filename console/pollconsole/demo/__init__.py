@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from pollconsole.demo.approvals import GUIDE
 from pollconsole.demo.headless import run_headless
 from pollconsole.demo.setup import DemoSetup, start
 
-__all__ = ["DemoSetup", "run_headless", "start"]
+__all__ = ["GUIDE", "DemoSetup", "run_headless", "start"]

@@ -15,11 +15,12 @@ from typing import Any, Final
 import msgspec
 
 from pollconsole import bridge
+from pollconsole.demo.approvals import CALL_KEY, MODE_AT_S, MODE_BECAUSE
 from pollconsole.demo.cases import AGENT, ASKS_AT_S, Case
 from pollconsole.demo.clock import DemoClock
 from pollconsole.demo.jobs import Job, Jobs
 from pollconsole.demo.ordinary import Arrival
-from pollcore.facts import Instant, PollconsoleError, Secret
+from pollcore.facts import CredentialMode, Instant, PollconsoleError, Secret
 
 SEED_LIMIT_S: Final = 60.0
 """Real time for handing over what is there from the start."""
@@ -37,6 +38,7 @@ class DemoCredential(msgspec.Struct, frozen=True):
     name: str
     provider: str
     secret: Secret
+    mode: CredentialMode = CredentialMode.STANDING
 
 
 class Agents:
@@ -101,17 +103,21 @@ class Agents:
             await bridge.set_credential(
                 core, one.name, kind="bearer", names=(), origins=(self._urls[one.provider],), secret=one.secret
             )
+            await bridge.credential_mode(core, one.name, one.mode, AGENT)
         for case in first:
             await self._hand_over(core, case)
 
     async def _go_on(self, core: bridge.Core, first: tuple[Case, ...], later: Iterator[Arrival]) -> None:
         asking = [case.operation_id for case in first if case.asks_extension]
-        following = next(later, None)
+        following, mode_asked = next(later, None), False
         while not self._stop.is_set() and (following is not None or asking):
             passed = self._clock.passed_s()
             try:
                 if asking and passed >= ASKS_AT_S:
                     await core.actions.request_extension(asking.pop(), *EXTENSION, BECAUSE, AGENT)
+                if not mode_asked and passed >= MODE_AT_S:
+                    mode_asked = True
+                    await bridge.credential_mode(core, CALL_KEY, CredentialMode.STANDING, AGENT, MODE_BECAUSE)
                 if following is not None and passed >= following.at_s:
                     arrived, following = following, next(later, None)
                     await self._hand_over(core, arrived.case)

@@ -63,6 +63,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 
 SUCCEEDED: Final = Expect(Status.SUCCEEDED)
 WAITING: Final = Expect(Status.WAITING)
+ASKING: Final = Expect(Status.AWAITING_APPROVAL)
+"""Nothing is sent before somebody gave leave."""
 
 
 def stopped(reason: StopReason, detail: StopDetail | None = None) -> Expect:

@@ -25,6 +25,10 @@ SLICE_MS: Final = 15_000
 """T9: the longest wait in one piece, demo time."""
 LEAST_S: Final = 0.005
 """The shortest wait in real time, so that compressed time makes no busy loop."""
+AS_IN_LIFE: Final = 1.0
+"""Demo time per real time while somebody looks at what counts down: a card of two minutes is there for two minutes."""
+LOOK_S: Final = 0.25
+"""The longest wait in real time meanwhile: so soon time is compressed again."""
 SETTLE_ROUNDS: Final = 2
 """Rounds of the event loop before time runs: what was just charged is sent first, whatever this machine is doing."""
 ENDED_S: Final = 1.0
@@ -54,6 +58,14 @@ class DemoClock:
         self._passed = 0.0
         self._since: float | None = None
         self._most = 0.0
+        self._rate = factor
+        """Of the wait under way."""
+        self._in_life = False
+
+    def as_in_life(self, on: bool) -> None:
+        """From the next wait on time runs as fast as real time (*on*), or compressed. For all threads."""
+        with self._lock:
+            self._in_life = on
 
     def now(self) -> Moment:
         """One reading of all clocks; never raises, never goes back."""
@@ -72,9 +84,11 @@ class DemoClock:
         if event.is_set() or ms <= 0:
             return
         with self._lock:
-            span = min(float(ms), float(SLICE_MS), self._life_ms - self._passed)
-            self._since, self._most = self._real(), max(0.0, span)
-        real_s = ENDED_S if span <= 0 else max(LEAST_S, span / self.factor / 1_000)
+            rate = AS_IN_LIFE if self._in_life else self.factor
+            slice_ms = LOOK_S * 1_000 if self._in_life else float(SLICE_MS)
+            span = min(float(ms), slice_ms, self._life_ms - self._passed)
+            self._since, self._most, self._rate = self._real(), max(0.0, span), rate
+        real_s = ENDED_S if span <= 0 else max(LEAST_S, span / rate / 1_000)
         whole = False
         try:
             async with asyncio.timeout(real_s):
@@ -90,4 +104,4 @@ class DemoClock:
     def _running(self) -> float:
         if self._since is None:
             return 0.0
-        return min(self._most, max(0.0, self._real() - self._since) * 1_000 * self.factor)
+        return min(self._most, max(0.0, self._real() - self._since) * 1_000 * self._rate)

@@ -1,4 +1,4 @@
-"""Three providers' ways of saying the same: where state, progress, errors and results stand in an answer.
+"""Four providers' ways of saying the same: where state, progress, errors and results stand in an answer.
 
 Job: a reply -> the JSON of one provider; the words that each has for a job's course. Must not know: HTTP, when anything
 is answered.
@@ -98,4 +98,14 @@ BATCH: Final = Dialect(
     cancelled="cancelled",
     body=_batch,
 )
-DIALECTS: Final = {dialect.provider: dialect for dialect in (RENDER, EXPORT, BATCH)}
+MAPS: Final = Dialect(
+    provider="map-tiles",
+    contract="demo-maps",
+    queued="queued",
+    running="running",
+    done="succeeded",
+    cancelling="cancelling",
+    cancelled="cancelled",
+    body=_render,
+)
+DIALECTS: Final = {dialect.provider: dialect for dialect in (RENDER, EXPORT, BATCH, MAPS)}

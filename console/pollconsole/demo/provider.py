@@ -1,4 +1,4 @@
-"""A provider of jobs on loopback HTTP that misbehaves as its cases say: three origins, one thread.
+"""A provider of jobs on loopback HTTP that misbehaves as its cases say: an origin for each dialect, one thread.
 
 Job: bytes in, bytes out: read one request, ask `Jobs` what it gets, write the answer with all its faults. Must not
 know: which case is which, our operations. It listens on 127.0.0.1 alone, reads bounded requests, and ends with `stop`.

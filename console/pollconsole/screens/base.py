@@ -14,7 +14,8 @@ from textual.geometry import Size
 from textual.screen import Screen
 
 from pollconsole import words
-from pollconsole.draw import Line
+from pollconsole.board import Waiting
+from pollconsole.draw import Line, width_of
 from pollconsole.key_names import ACTIONS
 from pollconsole.state import State
 from pollconsole.widgets import OneLine
@@ -35,6 +36,8 @@ class ConsoleScreen(Screen[None]):
     AUTO_FOCUS: ClassVar[str | None] = None
     beside: ClassVar[bool] = False
     """It stands beside the table: another one takes its place."""
+    reads: bool = False
+    """Something on it has a time of its own."""
     below: bool = False
     """One that stands beside the table may be opened over it."""
     BINDINGS: ClassVar[list[BindingType]] = []
@@ -116,21 +119,31 @@ def waiting_line(state: State, now: Moment) -> Line:
     return ((f"! {said} waiting, oldest {words.span(waiting.oldest_ms)} ", "attention-text"),)
 
 
-def strip_line(state: State, now: Moment) -> Line:
-    """The queue strip: what waits, how long, and which key opens it."""
+def strip_line(state: State, now: Moment, width: int = 0) -> Line:
+    """The queue strip: what waits, how long, and which key opens it. *width*: cells that there are; 0: enough."""
     waiting = state.board.waiting(now)
     if not waiting.total:
         return ((" nothing waits for you", "muted"),)
+    named = (("approvals", waiting.approvals), ("decisions", waiting.escalations))
+    keys = [state.keymap.shown(name) for name, count in named if count]
+    opens: Line = ((" or ".join(keys), "key"), (" opens" if len(keys) == 1 else " open", "attention-text"))
+    line: Line = ()
+    for cards in (True, False):
+        said = f" ! {_counted(waiting, cards)} waiting, oldest {words.span(waiting.oldest_ms)} - "
+        line = ((said, "attention-text"), *opens)
+        if not width or width_of(line) <= width:
+            break
+    return line
+
+
+def _counted(waiting: Waiting, cards: bool) -> str:
+    """`2 approvals and 40 decisions on 3 cards`."""
     parts = []
     for name, count, on in (
         ("approval", waiting.approvals, waiting.approval_cards),
         ("decision", waiting.escalations, waiting.causes),
     ):
         if count:
-            cards = f" on {on:,} card{'s' * (on > 1)}" if on < count else ""
-            parts.append(f"{count:,} {name}{'s' * (count > 1)}{cards}")
-    said = f" ! {' and '.join(parts)} waiting, oldest {words.span(waiting.oldest_ms)}"
-    line: Line = ((said, "attention-text"), (" - ", "attention-text"))
-    named = (("approvals", waiting.approvals), ("decisions", waiting.escalations))
-    keys = [state.keymap.shown(name) for name, count in named if count]
-    return (*line, (" or ".join(keys), "key"), (" opens" if len(keys) == 1 else " open", "attention-text"))
+            many = f" on {on:,} card{'s' * (on > 1)}" if cards and on < count else ""
+            parts.append(f"{count:,} {name}{'s' * (count > 1)}{many}")
+    return " and ".join(parts)

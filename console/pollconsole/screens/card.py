@@ -10,6 +10,7 @@ Source: spec E3, E4, E7, G3, G4, G8.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any, ClassVar, Protocol
 
@@ -24,11 +25,13 @@ from pollconsole.guard_facts import Evidence, Inspect, Way
 from pollconsole.safe import safe
 from pollconsole.screens.card_lines import Drawable, body_lines, confirm_lines, outcome_words
 from pollconsole.screens.deciding import MAX_LABEL, DecidingScreen
+from pollconsole.screens.expiring import clock_line, does_expire, is_over, over_lines
+from pollconsole.screens.first_use import open_contract
 from pollconsole.screens.note import Note
 from pollconsole.screens.queue import cards_of, row_id
 from pollconsole.state import State as Shared
-from pollconsole.widgets import LinesView
-from pollcore.facts import Choice, ChoiceKind, Escalation, Moment, Operation, PollconsoleError, Stale
+from pollconsole.widgets import LinesView, OneLine
+from pollcore.facts import Choice, ChoiceKind, Escalation, Moment, Operation, PollconsoleError, Stale, StopReason
 
 
 class Shown(Protocol):
@@ -50,13 +53,24 @@ class CardScreen(DecidingScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left_square_bracket", "other(-1)", "previous card"),
         Binding("right_square_bracket", "other(1)", "next card"),
+        Binding("r", "anew", "the new question", tooltip="once this one is over: open what is asked now"),
+        Binding("t", "contract", "the contract", tooltip="its text, on a card of a first use; you have seen it then"),
     ]
+    more_keys = DecidingScreen.more_keys | {"r", "t"}
 
     def __init__(self, state: Shared, operation_id: str, ids: Sequence[str] = ()) -> None:
         super().__init__(state)
         self.operation_id = operation_id
         self.ids = tuple(ids) or (operation_id,)
         self.shown: Shown | None = None
+        self._over = False
+        """The question is over; the card stands as it was, locked for good (G8)."""
+        self._seen = ""
+        """The question whose card was told to be seen."""
+        self._question: Escalation | None = None
+        """The question with the time that it was given last."""
+        self._looked = False
+        """The contract was opened from here: what the card says of it may be another thing now."""
 
     def on_mount(self) -> None:
         self._load()
@@ -68,7 +82,7 @@ class CardScreen(DecidingScreen):
     # --- the card -----------------------------------------------------------------------------------------------------
 
     def _load(self, notice: Line = ()) -> None:
-        self.shown = None
+        self.shown, self._over = None, False
         self.show_reading(notice)
         self.run_worker(self._read(), exclusive=True)
 
@@ -85,7 +99,9 @@ class CardScreen(DecidingScreen):
 
     def guard_again(self) -> None:
         shown = self.shown
-        if shown is None or self._moved(shown):
+        if shown is not None and does_expire(shown.question) and self._is_gone(shown):
+            self._end(shown)
+        elif shown is None or self._moved(shown):
             self._load(((" the operation changed: the card was drawn anew", "attention"),))
         else:
             self._draw(shown)
@@ -94,10 +110,15 @@ class CardScreen(DecidingScreen):
         """Draw *shown* and guard exactly these lines."""
         self.shown = shown
         self.show_lines(body_lines(shown.card, self.text_width))
+        self.query_one("#clock", OneLine).display = does_expire(shown.question)
         self.tick(self.state.now(), True)
+        if self._over or self.shown is not shown:
+            return  # it was over before it could be drawn
         pairs = list(zip(shown.card.choices, shown.card.options, strict=True))
         keys = tuple(self._key(choice, option.label) for choice, option in pairs if choice.unavailable is None)
-        self.guard(shown.digest, keys, {choice.key: confirm_lines(choice, option) for choice, option in pairs})
+        width = self.text_width
+        confirms = {choice.key: confirm_lines(choice, option, shown.card, width) for choice, option in pairs}
+        self.guard(shown.digest, keys, confirms)
 
     @staticmethod
     def _key(choice: Choice, label: str) -> Key:
@@ -114,12 +135,95 @@ class CardScreen(DecidingScreen):
             self._follow_queue()
         place = f" {self.ids.index(self.operation_id) + 1} of {len(self.ids)} " if len(self.ids) > 1 else " "
         self.show_head(((" card", "title"), (place, "muted")), now)
-        more = (("[ ]", "other"),) if len(self.ids) > 1 else ()
-        keys = (("1-9", "choose, then the letter shown"), ("j k", "scroll"), *more, ("w", "note"))
-        self.show_keys(*keys, ("Esc", "leave"))
-        steady = self._busy or self.note.writing
-        if changed and self.shown is not None and not steady and self._moved(self.shown):
+        self._draw_keys()
+        if self.shown is None or self._busy:
+            return
+        if does_expire(self.shown.question):
+            self._count_down(self.shown, now)
+        elif changed and not self.note.writing and self._moved(self.shown):
             self._load(((" the operation changed: the card was drawn anew", "attention"),))
+
+    def _draw_keys(self) -> None:
+        more = (("[ ]", "other"),) if len(self.ids) > 1 else ()
+        if self._over:
+            anew = (("r", "the new question"),) if self._asked_anew() else ()
+            self.show_keys(*anew, ("j k", "scroll"), *more, ("Esc", "leave"))
+            return
+        first = self.shown is not None and self.shown.question.reason is StopReason.FIRST_USE
+        contract = (("t", "contract"),) if first else ()
+        keys = (("1-9", "choose, then the letter shown"), *contract, ("j k", "scroll"), *more, ("w", "note"))
+        self.show_keys(*keys, ("Esc", "leave"))
+
+    # --- the time of a question (G7) ----------------------------------------------------------------------------------
+
+    def _count_down(self, shown: Shown, now: Moment) -> None:
+        """The countdown, beside what is guarded; at its end the card is over, and no other one opens (G8)."""
+        self.query_one("#clock", OneLine).show(clock_line(self._last_known(shown), now.wall))
+        if self._over:
+            self._say_over(shown)
+        elif self._is_gone(shown):
+            self._end(shown)
+        elif self._moved(shown):
+            self._load(((" the operation changed: the card was drawn anew", "attention"),))
+
+    def _is_gone(self, shown: Shown) -> bool:
+        """Whether its time is over, or something else is asked by now, or nothing."""
+        asked = self.state.board.questions.get(self.operation_id)
+        same = asked is not None and asked.escalation_id == shown.question.escalation_id
+        over = is_over(self._last_known(shown), self.state.now().wall)
+        return over or (not same and self.state.board.latest.change > 0)
+
+    def _end(self, shown: Shown) -> None:
+        """Lock the card for good: its question is not asked any more."""
+        self._over = True
+        if self.note.writing:
+            self.note.end(keep=True)
+            self._draw_note()
+        self.guarded.guard_close()
+        self._view = None
+        self.query_one("#confirm").display = False
+        self._say_over(shown)
+        self._draw_keys()
+
+    def _say_over(self, shown: Shown) -> None:
+        expired = is_over(self._last_known(shown), self.state.now().wall)
+        state, prompt = over_lines(expired=expired, asked_anew=self._asked_anew(), key="r")
+        self.query_one("#guard", OneLine).show(state)
+        self.query_one("#prompt", OneLine).show(prompt)
+
+    def _last_known(self, shown: Shown) -> Escalation:
+        """The question with the time that it was given last."""
+        asked = self.state.board.questions.get(self.operation_id)
+        if asked is not None and asked.escalation_id == shown.question.escalation_id:
+            self._question = asked
+        kept = self._question
+        return kept if kept is not None and kept.escalation_id == shown.question.escalation_id else shown.question
+
+    def _asked_anew(self) -> bool:
+        asked = self.state.board.questions.get(self.operation_id)
+        return self.shown is None or (asked is not None and asked.escalation_id != self.shown.question.escalation_id)
+
+    def action_anew(self) -> None:
+        """The new question, by its own key (G8)."""
+        if self._over and self._asked_anew():
+            self.query_one("#card", LinesView).scroll_home(animate=False)
+            self._load()
+
+    def painted(self) -> None:
+        """Tell once that the card was before somebody's eyes: its expiry is another one then (G7)."""
+        shown = self.shown
+        if shown is None or self.state.read_only or self._seen == shown.question.escalation_id:
+            return
+        self._seen = shown.question.escalation_id
+        if does_expire(shown.question):
+            self.run_worker(self._tell_seen(shown.question))
+
+    async def _tell_seen(self, question: Escalation) -> None:
+        async def body(core: Any) -> bool:
+            return bool(await core.actions.seen(question.operation_id, question.escalation_id))
+
+        with contextlib.suppress(PollconsoleError):  # a record that says less, and nothing that anybody relies on
+            await self.state.link.ask(body, keep=True)
 
     def _follow_queue(self) -> None:
         """`card 3 of 29`: of those that wait now, as the queue and the strip count them. The card itself stays."""
@@ -157,7 +261,7 @@ class CardScreen(DecidingScreen):
         try:
             after = await approve(self.state.link, shown, evidence, self.note.text or None)
         except Stale as error:
-            self._again(f"refused, nothing was done: {error}")
+            self._too_late(shown, f"refused, nothing was done: {error}")
         except TooSlow as error:
             self._again(f"{error}; whether it was done is in the story")
         except PollconsoleError as error:
@@ -172,6 +276,16 @@ class CardScreen(DecidingScreen):
         finally:
             self._busy = False
 
+    def _too_late(self, shown: Shown, why: str) -> None:
+        """Refused as stale. A question that was over stays on the screen: another one has its own key."""
+        if not does_expire(shown.question):
+            self._again(why)
+            return
+        self._busy = False
+        self.state.say(why if self.operation_id in why.split() else f"{self.operation_id}: {why}", "attention")
+        self._end(shown)
+        self.refused(why)
+
     def _again(self, why: str) -> None:
         self._busy = False
         self.state.say(why if self.operation_id in why.split() else f"{self.operation_id}: {why}", "attention")
@@ -179,10 +293,26 @@ class CardScreen(DecidingScreen):
         self.refused(why)
 
     def inspected(self, chosen: Inspect) -> None:  # noqa: ARG002
+        shown = self.shown
+        if shown is not None and shown.question.reason is StopReason.FIRST_USE:
+            self.action_contract()
+            return
         opener: Any = self.app.opens  # type: ignore[attr-defined]
         opener("inspect", self.operation_id)
 
     # --- keys ---------------------------------------------------------------------------------------------------------
+
+    def action_contract(self) -> None:
+        """The contract that is used for the first time: its text, over the card; that it was seen is put on record."""
+        shown = self.shown
+        if shown is not None and shown.operation is not None and shown.question.reason is StopReason.FIRST_USE:
+            self._looked = True
+            open_contract(self, shown.operation.submitted.provider)
+
+    def on_screen_resume(self) -> None:
+        if self._looked and not self._busy:
+            self._looked = False
+            self._load()
 
     def action_other(self, by: int) -> None:
         """The next card needs its own key to appear (G8)."""

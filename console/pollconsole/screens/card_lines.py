@@ -30,6 +30,12 @@ _LOUD: Final = ("warning:", "cannot be chosen", "for ", "not offered")
 """How details begin that must not be read past."""
 _STATE_ROLE: Final = {State.ARMED: "good", State.PENDING: "attention", State.LOCKED: "danger", State.QUIET: "held"}
 _OPTIONS: Final = "Safe options:"
+REQUEST: Final = (
+    *("Method:", "Host:", "Path:", "Body:", "Purpose:", "Request number:", "Credential:", "Credential mode:"),
+    *("Credential scope:", "Can reveal:", "For the run:", "Request digest:", "Cannot be shown:"),
+)
+"""G7's lines: what a credential would be used for. They come first among the further ones, in this order."""
+_LETS_OUT: Final = frozenset({ChoiceKind.APPROVE_ONCE, ChoiceKind.APPROVE_SESSION})
 
 
 class Option(Protocol):
@@ -62,7 +68,8 @@ def body_lines(card: Drawable, width: int) -> list[Line]:
     """All of the card: title, E3's lines, choices with costs, further lines."""
     fixed = list(card.lines[:FIXED])
     further = list(card.lines[FIXED:])
-    lines: list[Line] = [(text(card.title, "title"),)]
+    asked = _request(further)
+    lines: list[Line] = [(text(f"{card.title}: {asked}" if asked else card.title, "title"),)]
     for each in fixed:
         if each.label == _OPTIONS:
             lines.append(((_OPTIONS, "muted"),))
@@ -73,8 +80,25 @@ def body_lines(card: Drawable, width: int) -> list[Line]:
         lines += choice_lines(option, width)
     if further:
         lines.append(())
-        lines += columns([(each.label, each.text) for each in further], width)
+        first = _of_the_request(further) if asked else []
+        rest = [(each.label, each.text) for each in further if (each.label, each.text) not in first]
+        lines += [*columns(first, width), *columns(rest, width)]
     return lines
+
+
+def _of_the_request(lines: Sequence[Any]) -> list[tuple[str, str]]:
+    """G7's lines, in their order."""
+    found = {each.label: each.text for each in lines}
+    return [(label, found[label]) for label in REQUEST if label in found]
+
+
+def _request(further: Sequence[Any]) -> str:
+    """`GET https://api.acme.example/v1/jobs/7`: what a card about one use of a credential is about; else empty."""
+    found = dict(_of_the_request(further))
+    if "For the run:" in found:
+        return f"a session of {found.get('Credential:', '')}"
+    path = found.get("Path:", "").replace(" (its query is masked)", "?...")
+    return f"{found['Method:']} {found.get('Host:', '')}{path}" if "Method:" in found else ""
 
 
 def choice_lines(option: Option, width: int) -> list[Line]:
@@ -107,13 +131,15 @@ def is_cost(detail: str) -> bool:
     return " -> " in detail or detail.startswith("last possible check")
 
 
-def confirm_lines(choice: Choice, option: Option) -> list[Line]:
-    """What exactly is about to be granted, between the two keys."""
+def confirm_lines(choice: Choice, option: Option, card: Drawable, width: int) -> list[Line]:
+    """What exactly is about to be granted, between the two keys; of a request or a session, G7's lines once more."""
     about = "This gives new authority:" if choice.grants else "This is about to be done:"
     lines: list[Line] = [((about, "attention"), (" ", "text"), text(option.label, "title"))]
     for each in option.details:
         loud = each.startswith("warning:")
         lines.append((("  ", "text"), text(each, "attention" if loud else "text")))
+    if choice.kind in _LETS_OUT:
+        lines += [(("  ", "text"), *each) for each in columns(_of_the_request(card.lines), width - 2)]
     return lines
 
 
@@ -168,6 +194,10 @@ def outcome_words(before: Operation | None, after: Operation, choice: Choice) ->
         said.append("we stop watching, the job may go on")
     elif after.hold_until is not None and choice.kind is ChoiceKind.HOLD:
         said.append(f"until {clock_time(after.hold_until)}")
+    elif choice.kind is ChoiceKind.APPROVE_ONCE:
+        said.append("this one request goes out, the next asks again")
+    elif choice.kind is ChoiceKind.APPROVE_SESSION:
+        said.append(f"{choice.credential} is not asked about until the minutes or the calls are over")
     elif choice.kind is ChoiceKind.CANCEL_AT_PROVIDER:
         said.append("the cancel was asked for; a cancel that was sent is not a cancelled job")
     return f"{choice.label}: {', '.join(said)}" if said else choice.label

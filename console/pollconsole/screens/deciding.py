@@ -45,6 +45,7 @@ class DecidingScreen(ConsoleScreen):
     #card { height: 1fr; padding: 0 0 0 2; }
     #why { height: auto; padding: 0 0 0 1; display: none; }
     #note { height: auto; padding: 0 0 0 2; display: none; }
+    #clock { display: none; }
     #confirm { height: auto; max-height: 17; padding: 0 0 0 2; display: none;
         border-top: solid $warning; }
     """
@@ -59,6 +60,7 @@ class DecidingScreen(ConsoleScreen):
         Binding("end,G", "ends(1)", "last"),
         Binding("w", "note", "note", tooltip="write a note that is recorded with the decision"),
     ]
+    reads = True
     more_keys: ClassVar[frozenset[str]] = frozenset("jkgGw")
     """Keys beside the guard's own that reach this screen's bindings while its card is open; like every input they end
     the quiet."""
@@ -90,6 +92,7 @@ class DecidingScreen(ConsoleScreen):
         yield LinesView(self.state, id="why", indent=0)
         yield LinesView(self.state, id="confirm", indent=INDENT)
         yield LinesView(self.state, id="note", indent=INDENT)
+        yield OneLine(self.state, id="clock")
         yield OneLine(self.state, ground="attention", id="guard")
         yield OneLine(self.state, ground="attention", id="prompt")
         yield OneLine(self.state, id="said")
@@ -111,6 +114,9 @@ class DecidingScreen(ConsoleScreen):
     def guard_again(self) -> None:
         """The note was written: draw the card with it, locked anew."""
         raise NotImplementedError
+
+    def painted(self) -> None:
+        """The card was written to the terminal, its first page at least; called again and again."""
 
     def show_reading(self, notice: Line = ()) -> None:
         """Nothing is shown yet, so nothing can be decided."""
@@ -205,6 +211,8 @@ class DecidingScreen(ConsoleScreen):
     def _draw_guard(self, view: GuardView) -> None:
         """Paint state, bar, marker and prompt; in the second step what exactly is about to be granted."""
         self._view = view
+        if self.guarded.guard_painted:
+            self.painted()
         state, prompt, message = guard_bar(view)
         self.query_one("#guard", OneLine).show(state)
         self.query_one("#prompt", OneLine).show(prompt)

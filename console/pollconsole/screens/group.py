@@ -20,11 +20,12 @@ from pollconsole.guard_facts import Choice as Key
 from pollconsole.guard_facts import Evidence, Inspect, Way
 from pollconsole.safe import safe
 from pollconsole.screens.deciding import MAX_LABEL, DecidingScreen
+from pollconsole.screens.first_use import open_contract
 from pollconsole.screens.group_lines import Drawable, GroupOption, body_lines, confirm_lines, outcome_words
 from pollconsole.screens.members import MembersScreen, OutcomeScreen
 from pollconsole.state import MAX_DONE
 from pollconsole.state import State as Shared
-from pollcore.facts import Moment, PollconsoleError, Stale
+from pollcore.facts import Moment, PollconsoleError, Stale, StopReason
 
 READ_LIMIT_S: Final = 60.0
 """How long drawing thousands of operations may take."""
@@ -49,8 +50,9 @@ class GroupScreen(DecidingScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("l", "members", "the list"),
         Binding("r", "again", "draw anew"),
+        Binding("t", "contract", "the contract", tooltip="its text, on a card of a first use; you have seen it then"),
     ]
-    more_keys = DecidingScreen.more_keys | {"l", "r", "enter"}
+    more_keys = DecidingScreen.more_keys | {"l", "r", "t", "enter"}
     """Enter does nothing on the card; over it, in the list, it opens a record."""
 
     def __init__(self, state: Shared, cause: str) -> None:
@@ -58,6 +60,8 @@ class GroupScreen(DecidingScreen):
         self.cause = cause
         self.shown: ShownGroup | None = None
         self._since: Line = ()
+        self._looked = False
+        """The contract was opened from here."""
 
     def on_mount(self) -> None:
         self._load()
@@ -111,7 +115,9 @@ class GroupScreen(DecidingScreen):
         if changed and self.shown is not None and not self._busy:
             self._since = self._moved_since(self.shown)
         self.show_head(((" card of one cause ", "title"), *self._since), now)
-        keys = (("1-9", "choose, then the letter shown"), ("l", "list"), ("r", "anew"), ("j k", "scroll"))
+        contract = (("t", "contract"),) if self._is_first_use else ()
+        choose = "choose" if contract else "choose, then the letter"  # 80 cells hold no more
+        keys = (("1-9", choose), ("l", "list"), *contract, ("r", "anew"), ("j k", "scroll"))
         self.show_keys(*keys, ("w", "note"), ("Esc", "leave"))
 
     def _moved_since(self, shown: ShownGroup) -> Line:
@@ -182,6 +188,22 @@ class GroupScreen(DecidingScreen):
         if self.shown is not None and not self._busy:
             app: Any = self.app
             app.push_screen(MembersScreen(self.state, self.shown.card))
+
+    @property
+    def _is_first_use(self) -> bool:
+        return self.cause.startswith(f"{StopReason.FIRST_USE.value}:")
+
+    def action_contract(self) -> None:
+        """The contract that is used for the first time, over the card."""
+        row = self.state.board.operations.get(self.shown.card.members[0].operation_id) if self.shown else None
+        if row is not None and self._is_first_use and not self._busy:
+            self._looked = True
+            open_contract(self, row.submitted.provider)
+
+    def on_screen_resume(self) -> None:
+        if self._looked and not self._busy:
+            self._looked = False
+            self._load()
 
     def action_again(self) -> None:
         if not self._busy:

@@ -125,7 +125,8 @@ class LiveScreen(ListKeys):
         self._draw_columns()
         self._draw_views(now)
         waiting = self.state.board.waiting(now).total
-        self.query_one("#strip", OneLine).show(strip_line(self.state, now), ground="attention" if waiting else "")
+        strip = strip_line(self.state, now, self.app.size.width)
+        self.query_one("#strip", OneLine).show(strip, ground="attention" if waiting else "")
         self._draw_said(now)
         self._draw_keys()
         self._follow_cursor()

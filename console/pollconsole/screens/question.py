@@ -34,12 +34,14 @@ class QuestionScreen(CardScreen):
             return
         self._draw(shown)
 
-    def _moved(self, shown: Shown) -> bool:  # noqa: ARG002
-        """Not told by rows: the core refuses a card that moved, and it is drawn anew then."""
-        return False
+    def _moved(self, shown: Shown) -> bool:
+        """Decided elsewhere. A credential that changed is no row: the core refuses such a card."""
+        board = self.state.board
+        open_ones = {each.escalation_id for each in board.other_questions}
+        return board.latest.change > 0 and shown.question.escalation_id not in open_ones
 
     def _follow_queue(self) -> None:
-        """It stands in no queue."""
+        """It has no previous and no next card: its row belongs to no operation."""
 
     async def _carry_out(self, shown: Shown, choice: Choice, evidence: Evidence) -> None:
         name = shown.question.cause.partition(":")[2] or self.operation_id
@@ -60,5 +62,7 @@ class QuestionScreen(CardScreen):
             self._busy = False
 
     def inspected(self, chosen: Inspect) -> None:  # noqa: ARG002
-        """Back to the credential, which has the record."""
-        self.app.pop_screen()
+        """To the credential, which has the record."""
+        app: Any = self.app
+        app.pop_screen()
+        app.action_beside("credentials")

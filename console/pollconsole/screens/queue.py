@@ -7,19 +7,21 @@ Source: spec V4, G8, E10 (three thousand operations that one cause stopped are o
 
 from __future__ import annotations
 
+import time
 from typing import Any, ClassVar, Final
 
 from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from pollconsole import rows, words
-from pollconsole.board import APPROVALS, Board, Cause, by_cause
+from pollconsole import bridge, rows, words
+from pollconsole.board import APPROVALS, Board, Cause, by_cause, by_time_left
 from pollconsole.draw import Line, fit, text
+from pollconsole.screens.approvals import ABOUT, ALONE, ApprovalsTable, what
 from pollconsole.screens.base import ConsoleScreen, bound
 from pollconsole.state import State
 from pollconsole.widgets import OneLine, Table
-from pollcore.facts import Moment
+from pollcore.facts import Moment, PollconsoleError
 
 ID: Final = 24
 """The most; an id that we made takes 15 and is shown whole."""
@@ -28,6 +30,8 @@ REASON: Final = 24
 WAITS: Final = 6
 ENDS: Final = 6
 LEAD: Final = 2
+READ_AT_ONCE: Final = 10
+"""Approvals whose requests are read in one go; those in sight first."""
 _GROUP: Final = "cause "
 """Before the cause of a row that stands for many; no operation's id holds a space."""
 
@@ -119,18 +123,28 @@ class QueueScreen(ConsoleScreen):
 
     def __init__(self, state: State, *, approvals: bool) -> None:
         super().__init__(state)
-        self.approvals = approvals
+        self.approvals = self.reads = approvals
+        self._reading = False
+        self._opened_s = time.monotonic()
 
     def compose(self) -> ComposeResult:
         yield OneLine(self.state, ground="footer", id="head")
         yield OneLine(self.state, id="columns")
-        yield QueueTable(self.state, id="queue")
+        yield (ApprovalsTable if self.approvals else QueueTable)(self.state, id="queue")
+        if self.approvals:
+            yield OneLine(self.state, id="about")
         yield OneLine(self.state, id="said")
         yield OneLine(self.state, ground="footer", id="foot")
 
     @property
-    def table(self) -> QueueTable:
-        return self.query_one(QueueTable)
+    def table(self) -> QueueTable | ApprovalsTable:
+        kind: type[QueueTable | ApprovalsTable] = ApprovalsTable if self.approvals else QueueTable
+        return self.query_one("#queue", kind)
+
+    @property
+    def chosen(self) -> Cause | None:
+        """The row under the cursor."""
+        return self.table.causes.get(self.table.cursor_id or "")
 
     def on_mount(self) -> None:
         self.tick(self.state.now(), True)
@@ -149,10 +163,14 @@ class QueueScreen(ConsoleScreen):
             self.table.refresh_changed()
         self._draw_columns()
         self._say()
+        self._read_requests()
 
     def _draw_columns(self) -> None:
         if not self.table.causes:
             self.query_one("#columns", OneLine).show(((" nothing waits here; Esc goes back", "muted"),))
+            return
+        if isinstance(self.table, ApprovalsTable):
+            self.query_one("#columns", OneLine).show(((f"  {self.table.heads}", "faint"),))
             return
         heads = zip(("WHO", "WHY", "WHAT"), self.table.shape, strict=True)
         line = " ".join(fit(head, width) for head, width in heads)
@@ -164,17 +182,51 @@ class QueueScreen(ConsoleScreen):
 
     def _say(self) -> None:
         """The whole cause of a row that has no room for it; else what was said last."""
-        row = self.table.causes.get(self.table.cursor_id or "")
+        row, table = self.chosen, self.table
         last = self.state.messages[-1] if self.state.messages else None
         line: Line = ()
-        if row is not None and len(row.questions) > 1:
+        if isinstance(table, ApprovalsTable):
+            about = ABOUT.get(row.questions[0].reason, "") if row is not None else ""
+            self.query_one("#about", OneLine).show(((f" {about}", "muted"),))
+        if last is not None and last.young and last.said_s >= self._opened_s:  # what a card of this queue did
+            line = ((" ", "text"), (last.text, last.role))
+        elif row is not None and isinstance(table, ApprovalsTable):
+            found = table.asked.get(row.questions[0].escalation_id)
+            line = ((" ", "text"), text(what(row, found), "title"), *_with(found))
+        elif row is not None and len(row.questions) > 1:
             line = ((" cause: ", "muted"), text(row.cause, "title"))
         elif last is not None:
             line = ((" ", "text"), (last.text, last.role))
         self.query_one("#said", OneLine).show(line)
 
     def _fill(self) -> None:
-        self.table.put(cards_of(self.state.board, approvals=self.approvals))
+        causes = cards_of(self.state.board, approvals=self.approvals)
+        if isinstance(self.table, ApprovalsTable):
+            self.table.put({row_id(cause): cause for cause in causes})
+        else:
+            self.table.put(causes)
+
+    def _read_requests(self) -> None:
+        """What the approvals in sight are about: read once for each, beside the drawing."""
+        table = self.table
+        if isinstance(table, ApprovalsTable) and not self._reading and (unread := table.unread()):
+            self._reading = True
+            self.run_worker(self._read(table, unread[:READ_AT_ONCE]))
+
+    async def _read(self, table: ApprovalsTable, wanted: list[tuple[str, str]]) -> None:
+        async def body(core: Any) -> dict[str, bridge.AskedFor]:
+            return await bridge.asked_for(core, wanted)
+
+        try:
+            found = await self.state.link.ask(body)
+        except PollconsoleError:
+            found = {}  # the status line says what is wrong; the next look tries again
+        finally:
+            self._reading = False
+        still = {q.escalation_id for row in table.causes.values() for q in row.questions[:1]}
+        table.asked = {key: each for key, each in (table.asked | found).items() if key in still}
+        table.refresh_changed()
+        self._say()
 
     def action_leave(self) -> None:
         self.app.pop_screen()
@@ -188,28 +240,48 @@ class QueueScreen(ConsoleScreen):
 
     def action_card(self) -> None:
         """Many operations of one cause are one card; one operation is its own."""
-        row = self.table.causes.get(self.table.cursor_id or "")
+        row = self.chosen
         if row is None:
             return
         opener: Any = self.app.opens  # type: ignore[attr-defined]
         if len(row.questions) > 1:
             opener("group", row.cause)
+        elif not row.questions[0].operation_id:
+            opener("asked", row.questions[0].escalation_id)
         else:
             opener("card", row.questions[0].operation_id, list(self.table.causes))
 
     def action_detail(self) -> None:
-        row = self.table.causes.get(self.table.cursor_id or "")
-        if row is not None:
+        row = self.chosen
+        if row is not None and row.questions[0].operation_id:
             opener: Any = self.app.opens  # type: ignore[attr-defined]
             opener("detail", row.questions[0].operation_id)
+        elif row is not None:
+            self.state.say(f"it belongs to a credential: {self.key_of('credentials')} shows it", "muted")
+            self._say()
 
 
 def cards_of(board: Board, *, approvals: bool) -> list[Cause]:
-    """One card each, the oldest first: what the queue lists and what the strip counts."""
-    asked = [q for q in board.wanted() if q.operation_id and (q.reason in APPROVALS) is approvals]
-    return by_cause(asked, board.operations)
+    """One card each, in the order of its queue: what it lists and what the strip counts.
+
+    Decisions: the oldest first. Approvals: those that expire soonest first (G7).
+    """
+    asked = [q for q in board.wanted() if (q.reason in APPROVALS) is approvals]
+    causes = by_cause(asked, board.operations)
+    return by_time_left(causes) if approvals else causes
 
 
 def row_id(cause: Cause) -> str:
     """The operation's id where the card is its own, else the cause, in words that no operation has for an id."""
-    return cause.questions[0].operation_id if len(cause.questions) == 1 else _GROUP + cause.cause
+    if len(cause.questions) > 1:
+        return _GROUP + cause.cause
+    return cause.questions[0].operation_id or ALONE + cause.questions[0].escalation_id
+
+
+def _with(found: bridge.AskedFor | None) -> Line:
+    """With which credential, in which mode."""
+    if found is None or not found.mode:
+        return ()
+    if found.mode.startswith("none"):
+        return (("  without a credential", "muted"),)
+    return (("  with ", "muted"), text(found.credential, "text", 40), (f", {text(found.mode)[0]}", "muted"))

@@ -78,6 +78,10 @@ class Actions:
         await self._desk.prepare()
         return await submit.submit(self._desk, spec)
 
+    async def check_submission(self, spec: SubmitSpec) -> Submission:
+        """What `submit` would answer; nothing is stored or sealed. See `pollcore.actions.submit.dry`."""
+        return await submit.dry(self._desk, spec)
+
     async def try_provider(self, spec: SubmitSpec, trial: Trial) -> Tried:
         """One counted request for a job without an operation; see `pollcore.actions.trying.try_once`."""
         await self._desk.prepare()

@@ -19,7 +19,7 @@ from pollcore.actions.desk import Desk
 from pollcore.actions.lowering import change
 from pollcore.contract import Contract, requests
 from pollcore.escalation import Approval, approval_needed, call_digest
-from pollcore.escalation.approvals import FETCH
+from pollcore.escalation.approvals import FETCH, grant_is_usable
 from pollcore.facts import (
     ActionKind,
     ActionOutcome,
@@ -157,13 +157,13 @@ async def _leave(desk: Desk, contract: Contract, operation: Operation, request: 
     operation_id = operation.operation_id
     if contract.pages is not None:
         raise Refused(
-            f"{operation_id}: its result may come in pages, a request each, and credential {info.name} is asked for each "
-            "call: `pollconsole result OP --reveal` gives the pointer, fetch it by other means",
+            f"{operation_id}: its result may come in pages, a request each, and credential {info.name} is asked for "
+            "each call: `pollconsole result OP --reveal` gives the pointer, fetch it by other means",
             code="approval_needed",
         )
     digest, now = call_digest(operation, request, purpose=FETCH, binding=info.binding), desk.clock.now()
     found = await desk.store.approval(operation_id)
-    if found is not None and found.digest == digest and found.expires_at > now.wall:
+    if found is not None and grant_is_usable(found, digest, now):
         return found
     question = await desk.question(operation_id)
     if question is None:

@@ -159,9 +159,36 @@ def _check_expected(contract: Contract, given: Submitted) -> None:
         raise Refused(f"expected state {unknown[0]!r} is no final state of the contract; it lists: {listed}")
 
 
+async def dry(desk: Desk, spec: SubmitSpec) -> Submission:
+    """What `submit` would answer now; nothing is stored, and the id of a new operation is not kept. Raises as it."""
+    found = await checked(desk, spec)
+    made = await _made(desk, spec, found, desk.clock.now())
+    if isinstance(made, Submission):
+        return made
+    operation, warnings = made
+    first = None
+    if operation.status is Status.WAITING:
+        first = await first_use.ask(desk, found.contract, operation, desk.clock.now())
+    return Submission(operation if first is None else first.operation, warnings)
+
+
 async def _store(desk: Desk, spec: SubmitSpec, checked: Checked) -> Submission:
+    now = desk.clock.now()
+    made = await _made(desk, spec, checked, now)
+    if isinstance(made, Submission):
+        return made
+    operation, warnings = made
+    observed = checked.handover.observation if checked.handover is not None else None
+    stored = await _insert(desk, checked.contract, operation, warnings, observed, now)
+    return Submission(stored, warnings)
+
+
+async def _made(
+    desk: Desk, spec: SubmitSpec, checked: Checked, now: Moment
+) -> Submission | tuple[Operation, tuple[str, ...]]:
+    """The new operation with its warnings, or the earlier one that answers *spec*. Raises Refused. Stores nothing."""
     contract, given, handover = checked.contract, checked.given, checked.handover
-    credential, now = checked.credential, desk.clock.now()
+    credential = checked.credential
     if spec.operation_id is not None:
         existing = await desk.store.operation(spec.operation_id)
         if existing is not None:
@@ -190,7 +217,7 @@ async def _store(desk: Desk, spec: SubmitSpec, checked: Checked) -> Submission:
         started_at=spec.started_at,
     )
     observed = handover.observation if handover is not None else None
-    operation, warnings = submission.new_operation(
+    return submission.new_operation(
         given,
         terms,
         requested,
@@ -205,8 +232,6 @@ async def _store(desk: Desk, spec: SubmitSpec, checked: Checked) -> Submission:
         earlier=submission.carried(known) if known else None,
         granted=submission.only_tried(known),
     )
-    stored = await _insert(desk, contract, operation, warnings, observed, now)
-    return Submission(stored, warnings)
 
 
 async def _insert(

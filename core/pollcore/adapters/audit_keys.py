@@ -161,7 +161,7 @@ class KeyRoom:
                 for name, value in entries.items():
                     safe.set(name, value)
             except (CredentialUnavailable, Refused) as error:
-                trouble = error
+                trouble = _worse(trouble, error)
                 continue
             return safe.where
         raise trouble or Refused("there is no place for the audit's keys", code="key_file")
@@ -172,7 +172,7 @@ class KeyRoom:
             try:
                 found = safe.get(name)
             except (CredentialUnavailable, Refused) as error:
-                trouble = error
+                trouble = _worse(trouble, error)
                 continue
             if found is not None:
                 return _raw(found, name)
@@ -182,6 +182,11 @@ class KeyRoom:
 def _is_absent(error: Exception) -> bool:
     """No keyring at all is a place that holds nothing; a locked one may."""
     return isinstance(error, CredentialUnavailable) and error.detail == StopDetail.KEYRING_ABSENT
+
+
+def _worse(first: Exception | None, second: Exception) -> Exception:
+    """Which of two failures is told: a full disk under the key file matters more than that there is no keyring."""
+    return second if first is None or _is_absent(first) else first
 
 
 def _raw(text: str, name: str) -> bytes:

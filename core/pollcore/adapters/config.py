@@ -27,13 +27,37 @@ from pollcore.adapters.config_checks import (
     is_loopback,
     parse_span,
 )
+from pollcore.adapters.config_outside import (
+    LOG,
+    METRICS,
+    NOTICES,
+    SCREEN,
+    LogSettings,
+    ScreenSettings,
+    parse_listen,
+    rules,
+)
 from pollcore.facts import Limits, Refused
+from pollcore.notices import Rules
 
-__all__ = ["Config", "Instance", "Network", "UsePolicy", "load_config", "parse_config", "parse_span"]
+__all__ = [
+    "Config",
+    "Instance",
+    "Network",
+    "UsePolicy",
+    "load_config",
+    "parse_config",
+    "parse_listen",
+    "parse_span",
+]
 
 FILE_NAME: Final = "config.toml"
 MAX_FILE_BYTES: Final = 1 << 20
 MAX_PROVIDERS: Final = 1_000
+TABLES: Final = (
+    *("providers", "ceilings", "policy", "audit", "operator", "keyring", "network"),
+    *("notices", "metrics", "log", "screen"),
+)
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", re.ASCII)
 _KEY = r"""(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')"""
@@ -80,6 +104,11 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     keyring_backend: str | None = None
     """Dotted name of a backend class that the operator allows although it is not on the allow-list (K2)."""
     network: Network = Network()
+    notices: Rules = Rules()
+    metrics: tuple[str, int] | None = None
+    """Where health and metrics are told, a loopback address alone; None: nowhere."""
+    log: LogSettings = LogSettings()
+    screen: ScreenSettings = ScreenSettings()
 
 
 def load_config(home: Path) -> Config:
@@ -114,7 +143,7 @@ def parse_config(text: str, home: Path = Path()) -> Config:
         place = f"{FILE_NAME}:{found[1]}" if found else FILE_NAME
         raise Refused(f"{place}: not TOML: {said}", code="config", line=int(found[1]) if found else None) from None
     reader = _Reader(text, home)
-    reader.known(data, (), ("providers", "ceilings", "policy", "audit", "operator", "keyring", "network"))
+    reader.known(data, (), TABLES)
     return Config(
         providers=reader.providers(data),
         ceilings=Limits(**reader.table(data, ("ceilings",), CEILINGS)),
@@ -123,6 +152,10 @@ def parse_config(text: str, home: Path = Path()) -> Config:
         operator_name=reader.table(data, ("operator",), {"name": as_text}).get("name"),
         keyring_backend=reader.table(data, ("keyring",), {"backend": as_backend}).get("backend"),
         network=Network(**reader.table(data, ("network",), NETWORK, paths=("ca_file",))),
+        notices=rules(reader.table(data, ("notices",), NOTICES)),
+        metrics=reader.table(data, ("metrics",), METRICS).get("listen"),
+        log=LogSettings(**reader.table(data, ("log",), LOG, paths=("file",))),
+        screen=ScreenSettings(**reader.table(data, ("screen",), SCREEN)),
     )
 
 

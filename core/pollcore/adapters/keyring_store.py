@@ -14,6 +14,7 @@ import hashlib
 import importlib
 import os
 import secrets
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -40,6 +41,19 @@ _WAY_OUT: Final = {
     StopDetail.KEYRING_TIMEOUT: "a prompt may be waiting on another screen, or its service hangs; then check again",
     StopDetail.KEYRING_ABSENT: "start a Secret Service (gnome-keyring, KeePassXC, KWallet); see pollconsole doctor",
 }
+_OF_PLATFORM: Final = {
+    "darwin": {
+        StopDetail.KEYRING_LOCKED: "unlock the login keychain (security unlock-keychain), then check again",
+        StopDetail.KEYRING_ABSENT: "run as the user who is logged in at the screen: the login keychain must be open to "
+        "it; see pollconsole doctor",
+    },
+    "win32": {
+        StopDetail.KEYRING_LOCKED: "log in as this user, then check again",
+        StopDetail.KEYRING_ABSENT: "run in a session of the user, whose Credential Manager it is (not as a service "
+        "account without a profile); see pollconsole doctor",
+    },
+}
+"""Where another way leads out than on Linux; by `sys.platform`."""
 
 T = TypeVar("T")
 
@@ -80,6 +94,11 @@ class MemoryBackend:
 def service_name(home: Path) -> str:
     """`pollconsole:` and 12 hex digits of the home's real path: homes do not see each other's entries."""
     return f"pollconsole:{hashlib.sha256(os.fsencode(home.resolve())).hexdigest()[:12]}"
+
+
+def way_out(detail: StopDetail, platform: str = sys.platform) -> str:
+    """What an operator can do about a keyring that fails with *detail* on *platform*."""
+    return _OF_PLATFORM.get(platform, {}).get(detail, _WAY_OUT[detail])
 
 
 class Vault:
@@ -197,7 +216,7 @@ class Vault:
             detail, what = StopDetail.KEYRING_ABSENT, "does not keep what is written to it"
         else:
             detail, what = StopDetail.KEYRING_ABSENT, f"failed ({type(error).__name__})"
-        return CredentialUnavailable(f"the keyring {what}: {_WAY_OUT[detail]}", detail)
+        return CredentialUnavailable(f"the keyring {what}: {way_out(detail)}", detail)
 
 
 class _Forgetful(Exception):
@@ -223,7 +242,7 @@ def choose_backend(named: str | None = None) -> Backend:
     if usable:
         return max(usable, key=lambda each: each[0])[1]
     what = f"the backend {named} of config.toml cannot be used" if named else "no usable keyring on this machine"
-    raise CredentialUnavailable(f"{what}: {_WAY_OUT[StopDetail.KEYRING_ABSENT]}", StopDetail.KEYRING_ABSENT)
+    raise CredentialUnavailable(f"{what}: {way_out(StopDetail.KEYRING_ABSENT)}", StopDetail.KEYRING_ABSENT)
 
 
 def _load(name: str) -> tuple[float, Backend] | None:

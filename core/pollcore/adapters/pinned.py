@@ -14,20 +14,25 @@ SEPARATOR = "\n"
 
 
 class PinnedSecret(Secret):
-    """A secret with the origins (`scheme://host:port`) that it was entered for."""
+    """A secret with the origins (`scheme://host:port`) that it was entered for.
 
-    __slots__ = ("__weakref__", "_scrubber", "origins")
+    *beside*: what it was bought with; an answer to it is scrubbed of that, too.
+    """
 
-    def __init__(self, value: str, origins: tuple[str, ...]) -> None:
+    __slots__ = ("__weakref__", "_beside", "_scrubber", "origins")
+
+    def __init__(self, value: str, origins: tuple[str, ...], beside: tuple[Secret, ...] = ()) -> None:
         super().__init__(value)
         self.origins = origins
+        self._beside = beside
         self._scrubber: Scrubber | None = None
 
     @property
     def scrubber(self) -> Scrubber:
         """Made once: building the encodings costs more than searching a body for them."""
         if self._scrubber is None:
-            self._scrubber = Scrubber(self.reveal())
+            texts = [self.reveal(), *(secret.reveal() for secret in self._beside)]
+            self._scrubber = Scrubber("\n".join(texts))
         return self._scrubber
 
 

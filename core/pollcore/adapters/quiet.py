@@ -30,8 +30,12 @@ LOGGERS: Final = (
     "keyring",
     "jeepney",
     "secretstorage",
+    "urllib3",
+    "botocore",
+    "asyncio",
 )
-"""They log whole URLs at INFO, response headers and messages with values at DEBUG."""
+"""They log whole URLs at INFO, response headers and messages with values at DEBUG; asyncio's debug mode shows callbacks
+with their arguments. What its loops cannot hand to anybody goes through `watch_loop`."""
 MAX_TRACE: Final = 64 * 1024
 DROPPED: Final = ("SSLKEYLOGFILE",)
 _PR_SET_DUMPABLE: Final = 4

@@ -20,13 +20,25 @@ import msgspec
 
 from pollcore.adapters.pinned import PinnedSecret
 from pollcore.adapters.token_kinds import TokenRefused, sale, token_of
-from pollcore.facts import BUYS_BEARER, Answer, BootMs, CredentialUnavailable, Fault, Secret, StopDetail
+from pollcore.facts import (
+    BUYS_BEARER,
+    Answer,
+    BootMs,
+    CredentialPending,
+    CredentialUnavailable,
+    Fault,
+    Refused,
+    Secret,
+    StopDetail,
+)
 from pollcore.ports import Clock, CredentialInfo, CredentialValue, Transport
 
 AGAIN_MS: Final = 10_000
 """After a purchase that failed, the next may begin."""
 MARGIN_MS: Final = 60_000
 """The next token is bought this long before the old one ends, or a tenth of its life where that is longer."""
+PATIENCE_S: Final = 0.25
+"""How long a loop that serves others waits for a first purchase before it looks again later."""
 SAFETY_MS: Final = 5_000
 """A token is not sent when it ends sooner than this: the request is on its way for a while."""
 
@@ -68,7 +80,9 @@ class ExchangedCredentials:
         self._clock = clock
         self._bought: dict[str, _Bought] = {}
         self._buying: dict[str, asyncio.Task[_Bought]] = {}
-        self._failed: dict[str, tuple[BootMs, str]] = {}
+        self._failed: dict[str, tuple[BootMs, str, StopDetail]] = {}
+        self._unkept: dict[str, tuple[str, Secret]] = {}
+        """(binding, secret) with a new refresh token that the keyring has not taken; the one that it holds is spent."""
 
     async def info(self, name: str) -> CredentialInfo:
         """What may be known of it, read afresh, without the keyring. Raises CredentialUnavailable."""
@@ -88,26 +102,51 @@ class ExchangedCredentials:
         for each in list(self._bought) if name is None else [name]:
             self._bought.pop(each, None)
 
-    async def read(self, name: str, info: CredentialInfo | None = None) -> CredentialValue:
-        """The secret for one use; for a kind that buys, a token that still holds. Raises CredentialUnavailable."""
+    async def read(
+        self, name: str, info: CredentialInfo | None = None, *, patience_s: float | None = None
+    ) -> CredentialValue:
+        """The secret for one use; for a kind that buys, a token that still holds. Raises CredentialUnavailable.
+
+        *patience_s*: how long a purchase is awaited; then it goes on aside, and CredentialPending is raised.
+        """
+        if name in self._unkept:
+            info = info or await self._kept.info(name)
+            binding, secret = self._unkept[name]
+            if info.binding == binding:
+                return await self._with_unkept(CredentialValue(info, secret, ""), patience_s)
+            self._unkept.pop(name, None)  # the operator entered another one since
         value = await self._kept.read(name, info)
         if value.info.kind not in BUYS_BEARER:
             return value
         bought, now = self._bought.get(name), self._clock.now()
         if bought is None or not _is_of(bought, value, now.boot_id) or now.boot >= bought.ends:
-            bought = await self._shared_purchase(value)
+            bought = await self._shared_purchase(value, patience_s)
         elif now.boot >= bought.renew:
             self._buy_aside(value)
         return CredentialValue(value.info, bought.token, value.digest)
+
+    async def _with_unkept(self, value: CredentialValue, patience_s: float | None) -> CredentialValue:
+        """While the keyring takes no new secret, the old token serves as long as it holds."""
+        info, now = value.info, self._clock.now()
+        bought = self._bought.get(info.name)
+        if (
+            bought is not None
+            and (bought.created_at, bought.boot_id) == (info.created_at, now.boot_id)
+            and now.boot < bought.ends
+        ):
+            self._buy_aside(value)
+            return CredentialValue(info, bought.token, bought.digest)
+        late = await self._shared_purchase(value, patience_s)
+        return CredentialValue(info, late.token, late.digest)
 
     def _buy_aside(self, value: CredentialValue) -> None:
         """The old token still holds: nobody waits for the new one, and nobody stops when it cannot be had."""
         if value.info.name not in self._buying and self._recent_failure(value.info.name) is None:
             self._start(value)
 
-    def _recent_failure(self, name: str) -> str | None:
-        at, why = self._failed.get(name, (BootMs(0), ""))
-        return why if why and 0 <= self._clock.now().boot - at < AGAIN_MS else None
+    def _recent_failure(self, name: str) -> tuple[str, StopDetail] | None:
+        at, why, detail = self._failed.get(name, (BootMs(0), "", StopDetail.TOKEN_REFUSED))
+        return (why, detail) if why and 0 <= self._clock.now().boot - at < AGAIN_MS else None
 
     def _start(self, value: CredentialValue) -> asyncio.Task[_Bought]:
         name = value.info.name
@@ -115,14 +154,19 @@ class ExchangedCredentials:
         task.add_done_callback(lambda done: self._ended(name, done))
         return task
 
-    async def _shared_purchase(self, value: CredentialValue) -> _Bought:
-        """One purchase for all who ask at the same time."""
+    async def _shared_purchase(self, value: CredentialValue, patience_s: float | None) -> _Bought:
+        """One purchase for all who ask at the same time; with *patience_s* only who began it waits at all."""
         name = value.info.name
         task = self._buying.get(name)
+        begun = task is not None
         if task is None:
-            if (why := self._recent_failure(name)) is not None:
-                raise CredentialUnavailable(why, StopDetail.TOKEN_REFUSED)
+            if (failure := self._recent_failure(name)) is not None:
+                raise CredentialUnavailable(*failure)
             task = self._start(value)
+        if patience_s is not None:
+            await asyncio.wait({task}, timeout=0 if begun else patience_s)
+            if not task.done():
+                raise CredentialPending(f"credential {name}: its token is being bought", StopDetail.TOKEN_REFUSED)
         try:
             # one who is cancelled must not cancel the others' purchase
             return await asyncio.shield(task)
@@ -137,8 +181,9 @@ class ExchangedCredentials:
 
     async def _purchase(self, value: CredentialValue) -> _Bought:
         info, now = value.info, self._clock.now()
-        problem: str | None = None
+        problem, detail = "", StopDetail.TOKEN_REFUSED
         try:
+            value = await self._in_force(value)
             request, secret = sale(info.kind, info.names, value.secret, now.wall)
             answer = await self._transport().send(request, PinnedSecret(secret.reveal(), info.origins))
             if isinstance(answer, Fault):
@@ -147,22 +192,46 @@ class ExchangedCredentials:
                 return await self._keep(value, answer)
         except TokenRefused as refused:
             problem = str(refused)
+        except CredentialUnavailable as error:
+            problem, detail = str(error), StopDetail(error.detail)
         text = f"credential {info.name}: {problem}"
-        self._failed[info.name] = (now.boot, text)
-        raise CredentialUnavailable(text, StopDetail.TOKEN_REFUSED)
+        self._failed[info.name] = (now.boot, text, detail)
+        raise CredentialUnavailable(text, detail)
+
+    async def _in_force(self, value: CredentialValue) -> CredentialValue:
+        """What is kept now. A spent refresh token that is offered again may cost the whole grant (RFC 9700, 4.14.2)."""
+        info = value.info
+        if info.name in self._unkept:
+            await self._kept.renew(info, self._unkept[info.name][1])
+            self._unkept.pop(info.name, None)
+        if info.kind == "refresh":
+            self._kept.forget(info.name)  # another process may have spent the one that is remembered here
+            return await self._kept.read(info.name, info)
+        return value
 
     async def _keep(self, value: CredentialValue, answer: Answer) -> _Bought:
         info, now = value.info, self._clock.now()
         token = token_of(info.kind, info.names, answer, now.wall)
         digest = value.digest
+        beside: tuple[Secret, ...] = (value.secret,)
         if token.refresh is not None:
             first = value.secret.reveal().partition("\n")[0]
             # the old refresh token may be spent: the new one is kept before the token is used
-            await self._kept.renew(info, Secret(f"{first}\n{token.refresh.reveal()}"))
-            digest = await self._kept.digest(info.name)
+            fresh = Secret(f"{first}\n{token.refresh.reveal()}")
+            self._unkept[info.name] = (info.binding, fresh)
+            try:
+                await self._kept.renew(info, fresh)
+            except Refused:
+                too_long = True
+            else:
+                too_long = False
+            self._unkept.pop(info.name, None)
+            if too_long:
+                raise TokenRefused("the new refresh token is longer than can be kept; set the credential anew")
+            digest, beside = await self._kept.digest(info.name), (value.secret, token.refresh)
         life = token.life_s * 1_000
         bought = _Bought(
-            token=PinnedSecret(token.access.reveal(), info.origins),
+            token=PinnedSecret(token.access.reveal(), info.origins, beside),
             digest=digest,
             created_at=info.created_at,
             renew=BootMs(now.boot + life - min(max(MARGIN_MS, life // 10), life // 2)),
@@ -172,6 +241,20 @@ class ExchangedCredentials:
         self._bought[info.name] = bought
         self._failed.pop(info.name, None)
         return bought
+
+
+class Impatient:
+    """Port `Credentials` for a loop that serves all providers: no seller holds up the others' requests."""
+
+    def __init__(self, credentials: ExchangedCredentials) -> None:
+        self._credentials = credentials
+        self.info = credentials.info
+        self.digest = credentials.digest
+        self.known = credentials.known
+
+    async def read(self, name: str, info: CredentialInfo | None = None) -> CredentialValue:
+        """As `ExchangedCredentials.read`; raises CredentialPending instead of waiting long."""
+        return await self._credentials.read(name, info, patience_s=PATIENCE_S)
 
 
 def _is_of(bought: _Bought, value: CredentialValue, boot_id: str) -> bool:

@@ -228,5 +228,8 @@ def _life(told: dict[str, Any], now: Instant) -> int:
         except ValueError:
             left = None
     if isinstance(left, bool) or not isinstance(left, int | float) or not 0 < left <= 10**11:
+        if isinstance(left, int | float) and not isinstance(left, bool) and left <= 0:
+            # sent all the same, it would be refused, and with it the credential until it is entered anew (H3)
+            raise TokenRefused("the token endpoint sold a token whose time is over")
         return DEFAULT_LIFE_S
     return max(1, int(min(left, MAX_LIFE_S)))

@@ -36,6 +36,7 @@ _HAPPENED: Final[dict[str, str]] = {
     "keyring_locked": "the keyring is locked",
     "keyring_timeout": "the keyring does not answer",
     "keyring_absent": "there is no keyring",
+    "session_approval": "a run of the core wants to use a credential for a while: {rest}",
     "first_use": "a contract is used for the first time, and does not prove that asking is read-only: {rest}",
     "credential_missing": "the keyring has no such credential: {rest}",
 }

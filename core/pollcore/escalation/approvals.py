@@ -17,6 +17,7 @@ from pollcore.facts import (
     MINUTE,
     SECOND,
     BootMs,
+    CallGrant,
     ContractUse,
     CredentialMode,
     Instant,
@@ -142,6 +143,13 @@ def grant_ends(operation: Operation, now: Moment, purpose: str) -> tuple[Instant
             left = min(left, operation.useful_until - now.wall)
     left = max(0, left)
     return Instant(now.wall + left), BootMs(now.boot + left)
+
+
+def grant_is_usable(grant: CallGrant, digest: str, now: Moment) -> bool:
+    """It is for the request of *digest*, and has time left by both clocks; the store asks the same once more."""
+    if grant.digest != digest or grant.expires_at <= now.wall:
+        return False
+    return grant.boot_id != now.boot_id or grant.expires_boot > now.boot
 
 
 def session_is_usable(session: Session, now: Moment) -> bool:

@@ -130,6 +130,10 @@ def approve_session(s: Situation) -> list[Choice]:
             checks=use.session_calls,
             credential=s.operation.credential,
             call=use.digest,
+            effects=(
+                Effect(what="session_minutes", before=0, after=use.session_minutes),
+                Effect(what="session_calls", before=0, after=use.session_calls),
+            ),
             leads_to=(
                 f"Until {use.owner or 'this run of the core'}, the minutes or the calls end, this credential is used "
                 "unasked by that run, for all operations that are asked with it. `pollconsole credential end-session` "

@@ -12,6 +12,7 @@ from pollcore.escalation.room import Added, end_of_wait
 from pollcore.escalation.situation import Situation, span_words, when
 from pollcore.facts import (
     MINUTE,
+    Cancel,
     Choice,
     ChoiceKind,
     ExtendSize,
@@ -237,8 +238,8 @@ def cancel_at_provider(s: Situation) -> list[Choice]:
         sent = when(s.facts.cancel_sent_at, s.now.wall)
         warnings.append(f"a cancel was already sent at {sent}, its outcome is {outcome}: this sends another")
     warnings.extend(use_words(s.facts.cancel_use))
-    state = s.operation.last_known_state
-    refused = cancel.allowed_states is not None and state is not None and state not in cancel.allowed_states
+    if cancel.allowed_states is not None and op.last_known_state is None and not cancel.irreversible:
+        warnings.append("the last state is not known, so the cancel may do nothing")
     return [
         Choice(
             key="",
@@ -257,8 +258,20 @@ def cancel_at_provider(s: Situation) -> list[Choice]:
                 "(no extension); without a final answer the usual stop follows."
             ),
             warnings=(*warnings, *s.time_warnings(added)),
-            unavailable="the contract allows this cancel only in the states named, the last state is another"
-            if refused
-            else None,
+            unavailable=_not_in_this_state(cancel, op.last_known_state),
         )
     ]
+
+
+def _not_in_this_state(cancel: Cancel, state: str | None) -> str | None:
+    """E5, E8: why the documented states forbid the cancel; an unknown one does where a wrong guess costs a result."""
+    if cancel.allowed_states is None or state in cancel.allowed_states:
+        return None
+    if state is not None:
+        return "the contract allows this cancel only in the states named, the last state is another"
+    if cancel.irreversible:
+        return (
+            "the last state is not known: the contract allows this cancel only in the states named, and it would "
+            "delete a result that has already finished"
+        )
+    return None

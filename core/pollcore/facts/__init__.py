@@ -5,6 +5,7 @@ from pollcore.facts.audit import AuditEvent
 from pollcore.facts.decision import Decision, Escalate, Succeed, Wait
 from pollcore.facts.errors import (
     ContractError,
+    CredentialPending,
     CredentialUnavailable,
     NotFound,
     PollconsoleError,
@@ -93,6 +94,7 @@ __all__ = [
     "ContractError",
     "ContractUse",
     "CredentialMode",
+    "CredentialPending",
     "CredentialUnavailable",
     "DAY",
     "Decision",

@@ -54,3 +54,7 @@ class CredentialUnavailable(PollconsoleError):
     def __init__(self, message: str, detail: str) -> None:
         super().__init__(message)
         self.detail = detail
+
+
+class CredentialPending(CredentialUnavailable):
+    """Its token is being bought right now: who serves others meanwhile looks again a little later."""

@@ -11,7 +11,6 @@ import msgspec
 
 from pollcore.facts.instant import HOUR, MINUTE, SECOND
 
-
 SESSION_MINUTES: Final = 480
 SESSION_CALLS: Final = 200
 """G6: a session's bounds; a contract may set them lower, never higher."""

@@ -16,7 +16,8 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
 
     what: str
     """`deadline`, `status_requests`, `transport_failures`, `rate_limited`, `useful_until`, `last_possible_check`,
-    `contract`, `credential`, `observation` (what a contract's status requests are, X7)."""
+    `contract`, `credential`, `observation` (what a contract's status requests are, X7), `session_minutes` and
+    `session_calls` (of the session that would be granted, G6; a question is asked only where none is left)."""
     before: int | str | None
     after: int | str | None
 

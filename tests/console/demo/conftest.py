@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from pollconsole import bridge, demo
+from pollconsole.bridge import reports
 from pollconsole.demo.cases import Expect
 from pollcore.facts import AuditEvent, Escalation, Operation
 from pollcore.ports import Filter
@@ -34,6 +35,12 @@ class Seen(NamedTuple):
     modes: dict[str, int]
     operations: dict[str, Operation]
     questions: list[Escalation]
+    aside: list[Escalation]
+    """Those that belong to a credential."""
+    marks: dict[str, bool]
+    """By provider: whether its contract is marked as new."""
+    unseen: set[str]
+    """Operations whose card says that."""
     events: list[AuditEvent]
     asked: dict[str, int]
     """By operation: status requests that reached the provider."""
@@ -73,7 +80,11 @@ async def enough(setup: demo.DemoSetup, core: bridge.Core) -> bool:
     found = await rows(core)
     settled = all(one in found and outcome(found[one]) == wanted for one, wanted in EXPECTED.items())
     came = sum(one.startswith("op-10") and len(one) == 7 for one in found) >= ARRIVED
-    return settled and came and setup.clock.passed_s() > 260
+    return settled and came and setup.clock.passed_s() > 260 and bool(await core.store.credential_questions())
+
+
+async def says_new(core: bridge.Core, operation_id: str) -> bool:
+    return any(line.label == "Contract file:" for line in (await core.actions.card(operation_id)).card.lines)
 
 
 async def look(setup: demo.DemoSetup, core: bridge.Core) -> Seen:
@@ -87,13 +98,16 @@ async def look(setup: demo.DemoSetup, core: bridge.Core) -> Seen:
         modes={path.name: stat.S_IMODE(path.stat().st_mode) for path in files},
         operations=found,
         questions=list(await core.store.questions()),
+        aside=list(await core.store.credential_questions()),
+        unseen={q.operation_id for q in await core.store.questions() if await says_new(core, q.operation_id)},
+        marks={view.name: view.unseen for view in await bridge.contract_views(core)},
         events=[event for _, event in await core.store.events(limit=100_000)],
         asked={one: asked[op.submitted.provider, op.submitted.job_id] for one, op in found.items()},
         strangers=setup.provider.jobs.strangers,
         wrong=list(await core.store.check()),
         problem=setup.agents.problem,
         printed={line: await asyncio.to_thread(printed, setup.home, *line.split()) for line in commands},
-        report=await bridge.report(core, setup.clock.begin, now.wall),
+        report=await reports.report(core, setup.clock.begin, now.wall),
         keyring=core.vault.describe(),
     )
 

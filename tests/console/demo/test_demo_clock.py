@@ -133,7 +133,7 @@ def test_it_never_goes_back_and_never_runs_ahead(steps: list[tuple[int, int, boo
 
 def test_other_threads_may_read_it() -> None:
     clock = DemoClock(BEGIN, factor=1_000)
-    read = []
+    read: list[int] = []
     thread = threading.Thread(target=lambda: read.extend(clock.now().wall for _ in range(200)))
 
     async def run() -> None:
@@ -145,3 +145,26 @@ def test_other_threads_may_read_it() -> None:
     thread.join(10)
     assert read == sorted(read)
     assert len(read) == 200
+
+
+async def test_time_runs_as_in_life_while_somebody_looks_at_what_counts_down() -> None:
+    real = Real()
+    clock = DemoClock(BEGIN, factor=10, real=real)
+
+    async def passed_of_a_wait(seconds: float) -> int:
+        """Demo time of one wait, of which so many real seconds are over."""
+        first, event = clock.now(), asyncio.Event()
+        waiting = asyncio.create_task(clock.wait(event, 10_000))
+        for _ in range(4):
+            await asyncio.sleep(0)
+        real.seconds += seconds
+        event.set()
+        await waiting
+        return clock.now().wall - first.wall
+
+    assert await passed_of_a_wait(0.2) in range(1_990, 2_001)
+    clock.as_in_life(True)
+    assert await passed_of_a_wait(0.2) in range(199, 201)
+    assert await passed_of_a_wait(60) == 250, "one wait is short meanwhile: time is compressed again soon"
+    clock.as_in_life(False)
+    assert await passed_of_a_wait(0.2) in range(1_990, 2_001)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import unicodedata
 
@@ -9,6 +10,7 @@ import pytest
 from tests.console.demo.conftest import EXPECTED, Seen, outcome
 
 from pollconsole import bridge, demo
+from pollconsole.demo import approvals
 from pollconsole.demo.answers_wrong import HOSTILE, HOSTILE_STATE, LONG_STATE
 from pollconsole.demo.cases import AGENT
 from pollconsole.demo.setup import OUTAGES
@@ -41,7 +43,9 @@ def test_each_misbehaviour_comes_to_its_own_stop(seen: Seen) -> None:
 def test_every_stop_asks_and_nothing_else_does(seen: Seen) -> None:
     asked = {question.operation_id for question in seen.questions}
     stopped = {one for one, op in seen.operations.items() if op.stop_reason is not None}
-    assert asked == stopped | {"op-355"}
+    asking = {one for one, op in seen.operations.items() if op.status is Status.AWAITING_APPROVAL}
+    assert asked == stopped | asking | {"op-355"}
+    assert asking == {case.operation_id for case in approvals.CASES}
 
 
 def test_every_reason_that_needs_no_operator_is_shown() -> None:
@@ -50,6 +54,28 @@ def test_every_reason_that_needs_no_operator_is_shown() -> None:
     by_hand |= {StopReason.CALL_APPROVAL, StopReason.SESSION_APPROVAL, StopReason.MODE_CHANGE, StopReason.FIRST_USE}
     shown = {expect.reason for expect in EXPECTED.values()} - {None}
     assert set(StopReason) - by_hand == shown
+
+
+@pytest.mark.rule("E1", "G6", "G7", "X7")
+def test_each_kind_of_approval_comes_by_itself_one_after_the_other(seen: Seen) -> None:
+    opened: dict[str, int] = {}
+    for event in seen.events:
+        if event.event is EventName.QUESTION_OPENED and event.reason:
+            opened.setdefault(event.reason, event.at)
+    for question in (*seen.questions, *seen.aside):
+        opened[question.reason.value] = min(question.asked_at, opened.get(question.reason.value, question.asked_at))
+    times = [opened[each.value] for each in approvals.GUIDE]
+    assert all(later - earlier > 60_000 for earlier, later in itertools.pairwise(times))
+    assert max(map(len, approvals.GUIDE.values())) <= 62, "it stands on one line of a small terminal"
+    assert {seen.asked[case.operation_id] for case in approvals.CASES} == {0}, "nothing is sent without leave"
+    assert {e.detail for e in seen.events if e.event is EventName.APPROVAL_EXPIRED} == {"unseen"}
+
+
+@pytest.mark.rule("G5")
+def test_its_own_contracts_are_not_marked_as_new_but_the_one_that_plays_somebody_s_own_file(seen: Seen) -> None:
+    assert {name for name, new in seen.marks.items() if new} == {"demo-maps", "map-tiles"}
+    assert {"demo-batch", "demo-export", "render-farm", "example-jobs"} <= set(seen.marks)
+    assert seen.unseen == {"op-377", "op-378"}, "their cards say that nobody has looked at the contract"
 
 
 @pytest.mark.rule("B2", "B3")

@@ -20,7 +20,7 @@ def test_the_demo_shows_live_waits_and_a_wanted_decision_and_quits_by_two_keys(c
     argv = [sys.executable, "-m", "pollconsole", "demo"]
     with Terminal(argv, env=checkout, columns=columns, rows=rows) as terminal:
         terminal.until_text("op-1", START_S)
-        terminal.until_text("E opens", START_S)
+        terminal.until(lambda: "E open" in terminal.text, START_S, "a wanted decision")
         terminal.send(b"q")
         terminal.run_for(0.5)
         terminal.send(b"Q")

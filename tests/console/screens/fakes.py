@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -23,6 +24,7 @@ from pollcore.facts import (
     Cancel,
     Choice,
     Confirm,
+    CredentialMode,
     Escalation,
     EventName,
     ExtendSize,
@@ -66,7 +68,7 @@ class FakeShown(msgspec.Struct, frozen=True):
 
     card: Card
     question: Escalation
-    operation: Operation
+    operation: Operation | None
     choices: tuple[Choice, ...]
     digest: str
 
@@ -215,6 +217,37 @@ class FakeActions:
         self.looked.append((operation_id, escalation_id))
         return True
 
+    async def card_of(self, escalation_id: str) -> FakeShown:
+        """The card of a question that belongs to a credential."""
+        question = next((each for each in self.core.store.aside if each.escalation_id == escalation_id), None)
+        if question is None:
+            raise Refused(f"{escalation_id}: it was decided already", code="no_question")
+        now, name = self.core.clock.now(), question.cause.partition(":")[2]
+        modes = (CredentialMode.PER_CALL, CredentialMode.STANDING)
+        facts = escalation.Circumstances(
+            mode=escalation.ModeChange(
+                credential=name, before=modes[0], after=modes[1], kind="bearer", origins=("https://api.acme.test:443",)
+            )
+        )
+        choices = escalation.choices(None, question, policy=Policy(), now=now, circumstances=facts)
+        drawn = card(None, question, choices, now=now, circumstances=facts)
+        return FakeShown(drawn, question, None, drawn.choices, digest(drawn))
+
+    async def decide_question(
+        self, escalation_id: str, choice_key: str, card_digest: str, evidence: dict[str, Any], operator: Operator,
+        because: str | None,
+    ) -> Escalation:  # fmt: skip
+        self.before_decide()
+        shown = await self.card_of(escalation_id)
+        if shown.digest != card_digest:
+            raise Stale("the card has moved since it was drawn; nothing was done")
+        choice = next(each for each in shown.choices if each.key == choice_key)
+        self.decided.append((escalation_id, choice.kind.value, evidence))
+        self.noted.append(because)
+        self.core.store.aside = [each for each in self.core.store.aside if each.escalation_id != escalation_id]
+        self.core.store.number += 1
+        return shown.question
+
     async def open_question(self, operation_id: str, operator: Operator) -> Escalation:
         row = self.core.store.rows[operation_id]
         question = Escalation(
@@ -250,6 +283,7 @@ class FakeActions:
         self.noted.append(because)
         now = self.core.clock.now()
         row = shown.operation
+        assert row is not None
         closes = choice.kind.value == "close"
         after = msgspec.structs.replace(
             row,
@@ -277,7 +311,9 @@ class FakeActions:
         pairs = await self.core.store.asked(cause)
         if not pairs:
             raise Refused("nothing is asked any more for this cause")
-        members = [member(Asked(row, question, POLICY), now) for row, question in pairs]
+        members = [
+            member(Asked(row, question, POLICY, self.facts.get(row.operation_id)), now) for row, question in pairs
+        ]
         drawn = FakeGroup(cause, join(cause, members, now, lambda text: safe(text, 2_000)))
         self.drawn[drawn.digest] = drawn
         return drawn
@@ -371,6 +407,11 @@ class FakeCore:
         self.polling = FakeController(self)
         self.audit = FakeAudit()
         self.notices: list[str] = []
+        self.config = SimpleNamespace(metrics=None, screen=SimpleNamespace(bell=False, title=False))
+
+    async def send_notices(self, say: Callable[[str], None]) -> None:
+        """Nobody is told outside."""
+        await asyncio.Event().wait()
 
     async def ready(self) -> None:
         """As `Core.ready`: before it polls."""

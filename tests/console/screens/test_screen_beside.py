@@ -7,6 +7,7 @@ import re
 import time
 from collections import Counter
 from datetime import UTC, timedelta, timezone
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -219,8 +220,16 @@ def test_what_a_contract_or_a_credential_says_is_drawn_harmless() -> None:
     assert all(piece.isprintable() for line in lines for piece, _ in line)
 
 
+def own_file(real: RealCore) -> None:
+    """The shipped contract as a file of the home, changed: nobody has seen that text."""
+    text = (resources.files("pollcore") / "contracts" / "example-jobs.toml").read_text("utf-8")
+    (real.home / "providers").mkdir(mode=0o700)
+    (real.home / "providers" / "example-jobs.toml").write_text(f"{text}# ours\n")
+
+
 @pytest.mark.rule("G5", "S8")
 async def test_a_contracts_text_and_its_difference_are_shown_and_being_opened_counts_as_seen(real: RealCore) -> None:
+    own_file(real)
     await asyncio.to_thread(real.fill)
     config = real.home / "config.toml"
     config.write_text(config.read_text().replace('"team-a"', '"another"', 1))
@@ -246,6 +255,7 @@ async def test_a_contracts_text_and_its_difference_are_shown_and_being_opened_co
 
 @pytest.mark.rule("G5")
 async def test_a_console_that_only_looks_marks_no_contract_as_seen(real: RealCore) -> None:
+    own_file(real)
     await asyncio.to_thread(real.fill)
     async with console(real.runner, home=real.home, size=(100, 40), read_only=True) as (app, pilot):
         screen = await opened(app, pilot, "P")
@@ -255,6 +265,15 @@ async def test_a_console_that_only_looks_marks_no_contract_as_seen(real: RealCor
         await pilot.press("escape", "r")
         await until(pilot, lambda: app.screen is screen, "back")
         assert screen.table.rows["acme"].cells[1][0] == "new"
+
+
+@pytest.mark.rule("G5")
+async def test_an_instance_of_a_shipped_contract_is_not_new_as_on_its_cards(real: RealCore) -> None:
+    await asyncio.to_thread(real.fill)
+    async with console(real.runner, home=real.home, size=(100, 40)) as (app, pilot):
+        screen = await opened(app, pilot, "P")
+        await until(pilot, lambda: "acme" in screen.table.ids, "it is listed")
+        assert screen.table.rows["acme"].cells[1][0] == "usable"
 
 
 # --- credentials ------------------------------------------------------------------------------------------------------

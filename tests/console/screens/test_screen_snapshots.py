@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.console.screens.approval_seeds import CALL, FIRST_USE, MODE, OWNER, asking
 from tests.console.screens.fakes import FakeCore
-from tests.console.screens.harness import choose, console, open_card, screen_text, until
-from tests.console.seed import NOW
+from tests.console.screens.harness import choose, console, open_card, read_to_the_end, screen_text, until
+from tests.console.seed import NOW, seeded
 
 from pollconsole import bridge
 from pollconsole.screens.card import CardScreen
@@ -65,6 +66,40 @@ async def test_the_card_looks_as_drawn_before_and_between_the_keys(fake: FakeCor
         check(f"card-{size[0]}x{size[1]}", screen_text(app))
         await choose(app, pilot, card, "extend", "extend 15")
         check(f"confirm-{size[0]}x{size[1]}", screen_text(app))
+
+
+@pytest.mark.rule("G7", "E10", "X7")
+@pytest.mark.parametrize("size", [(80, 24), (140, 40)])
+@pytest.mark.parametrize(
+    ("name", "what", "opened"),
+    [
+        ("call-card", "card", CALL),
+        ("session-card", "group", f"session_approval:acme-prod:{OWNER}"),
+        ("first-use-card", "card", FIRST_USE),
+        ("mode-card", "asked", MODE),
+    ],
+)
+async def test_approvals_look_as_drawn(size: tuple[int, int], name: str, what: str, opened: str) -> None:
+    core = asking(FakeCore(seeded()[:3]))
+    async with console(core.runner, size=size) as (app, pilot):
+        app.opens(what, opened)
+        await until(pilot, lambda: getattr(app.screen, "shown", None) is not None, "the card is there")
+        card: Any = app.screen
+        await read_to_the_end(app, pilot, card)
+        card.action_ends(0)
+        await pilot.pause(0.2)
+        check(f"{name}-{size[0]}x{size[1]}", screen_text(app))
+
+
+@pytest.mark.rule("V4", "G7", "E10")
+@pytest.mark.parametrize("size", [(80, 24), (140, 40)])
+async def test_the_queue_of_approvals_looks_as_drawn(size: tuple[int, int]) -> None:
+    core = asking(FakeCore(seeded()[:3]))
+    async with console(core.runner, size=size) as (app, pilot):
+        await pilot.press("A")
+        await until(pilot, lambda: "GET https://" in screen_text(app), "the requests are read")
+        await pilot.pause(0.2)
+        check(f"approvals-{size[0]}x{size[1]}", screen_text(app))
 
 
 CHAIN = bridge.ChainState(

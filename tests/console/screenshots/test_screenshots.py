@@ -59,7 +59,8 @@ def test_every_screen_stands_there_at_both_sizes_and_every_theme_once() -> None:
     names = {path.stem for path in PICTURES}
     screens = ("live", "needs-you", "filter", "decisions", "approvals", "detail", "card", "confirm", "group", "members")
     beside = ("help", "messages", "themes", "settings", "providers", "contract", "credentials", "audit", "log")
-    wanted = {f"{each}-{size}" for each in (*screens, *beside) for size in ("80x24", "140x40")}
+    gate = ("call-card", "session-card", "first-use-card", "mode-card")
+    wanted = {f"{each}-{size}" for each in (*screens, *beside, *gate) for size in ("80x24", "140x40")}
     assert wanted <= names
     assert {f"theme-{name}" for name in SHIPPED} <= names
 

@@ -1,8 +1,9 @@
-"""A glance in a process of its own, which runs while this one still imports its screen (two cores, one interpreter lock).
+"""A glance in a process of its own, which runs while this one still imports its screen.
 
 Job: start it, take what it found within a limit, leave no process behind. Must not know: what is looked at, screens.
-Forked, so only by a program that has started no thread yet; SQLite is imported by the child alone. The child never returns: it writes to its pipe and ends
-without closing the store, because the last connection that closes would write the log back into the file.
+Forked, so only by a program that has started no thread yet; SQLite is imported by the child alone. The child never
+returns: it writes to its pipe and ends without closing the store, because the last connection that closes would write
+the log back into the file.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class Ahead:
         return cast("Found", pickle.loads(found)) if found else None  # written by our own child
 
     def _read(self, end: float) -> bytes | None:
-        parts = []
+        parts: list[bytes] = []
         while (left := end - time.monotonic()) > 0:
             if select.select([self._fd], [], [], left)[0]:
                 data = os.read(self._fd, READ)

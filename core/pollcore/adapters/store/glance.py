@@ -31,7 +31,9 @@ class _NoKeys:
 
 
 def glance(path: Path) -> tuple[tuple[Operation, ...], tuple[Escalation, ...]] | None:
-    """Operations that stand on top, and the open questions. None: there is no store yet, or opening it whole has something to say.
+    """Operations that stand on top, and the open questions.
+
+    None: there is no store yet, or opening it whole has something to say.
 
     The connection stays open: for a process that ends at once (`ahead` says why).
     """
@@ -42,7 +44,7 @@ def glance(path: Path) -> tuple[tuple[Operation, ...], tuple[Escalation, ...]] |
         if schema.version(conn, str(path)) != schema.SCHEMA:
             return None
         reads = Reads(conn, _NoKeys())
-        found = {}
+        found: dict[str, Operation] = {}
         for where, order in ((_ASKED, "change"), (schema.TIMED, "deadline_at")):
             few = conn.execute(f"{rows.SELECT} WHERE {where} ORDER BY {order} LIMIT {MAX_FIRST}").fetchall()
             found |= {operation.operation_id: operation for operation in reads.records(few)}

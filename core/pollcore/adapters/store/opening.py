@@ -163,9 +163,7 @@ def _connect_read_only(path: str) -> Any:
     return conn
 
 
-def open_writer(
-    path: str, *, steps: Mapping[int, schema.Step] = schema.STEPS, copies: list[str] | None = None
-) -> Any:
+def open_writer(path: str, *, steps: Mapping[int, schema.Step] = schema.STEPS, copies: list[str] | None = None) -> Any:
     """Connect, choose the journal, bring the schema up to date, assert the guards of history.
 
     A store that cannot be written is opened all the same, for those who only read: each write is refused.
