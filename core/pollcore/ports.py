@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final, Protocol
 
 import msgspec
@@ -176,8 +176,16 @@ class Credentials(Protocol):
         """
         ...
 
-    async def digest(self, name: str) -> str:
-        """The keyed digest of the stored secret. Raises CredentialUnavailable."""
+    async def digest(self, name: str, refused: Collection[str] = ()) -> str:
+        """The keyed digest of the stored secret. Raises CredentialUnavailable.
+
+        *refused*: digests of what was refused. Of a kind that buys its token the answer is then the digest of a token,
+        bought anew where the one at hand is among them and a purchase is due; else it is one of them.
+        """
+        ...
+
+    def forget(self, name: str | None = None) -> None:
+        """Drop what is kept in memory of *name*, or of all: after a denial."""
         ...
 
     async def known(self) -> Sequence[CredentialInfo]:
@@ -361,13 +369,32 @@ class OriginState(msgspec.Struct, frozen=True, kw_only=True):
     """Only the probe may send before this; a dead prober is replaced after it."""
 
 
+UNPROVED: Final = "unproved:"
+"""Before the digest of a refused token while no other token of its credential was accepted."""
+
+
 class Denial(msgspec.Struct, frozen=True):
-    """H3: after a 401 nothing else sends this secret to this origin until the stored secret changes."""
+    """H3: after a 401 nothing else sends this secret to this origin until the stored secret changes.
+
+    A bought token is another one soon, without anybody's doing. So its denial holds back all that its credential buys,
+    but for one check that an operator granted, or a credential entered anew; until one of these got an answer.
+    """
 
     credential: str
     origin: str
     digest: str
+    """Of the refused secret or token, after UNPROVED where a new token has to be proved first."""
     at: Instant
+
+    @property
+    def unproved(self) -> bool:
+        """It was a bought token, and no other one was accepted since."""
+        return self.digest.startswith(UNPROVED)
+
+    @property
+    def secret_digest(self) -> str:
+        """The keyed digest of what was refused, alone."""
+        return self.digest.removeprefix(UNPROVED)
 
 
 class Pause(msgspec.Struct, frozen=True):

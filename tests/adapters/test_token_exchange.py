@@ -129,9 +129,7 @@ def desk(home: Path, transport: HttpTransport) -> Desk:
 
 
 @pytest.mark.rule("K5")
-async def test_client_credentials_buy_one_token_for_all_until_it_is_about_to_end(
-    desk: Desk, shop: Shop
-) -> None:
+async def test_client_credentials_buy_one_token_for_all_until_it_is_about_to_end(desk: Desk, shop: Shop) -> None:
     shop.answers = [(200, {"access_token": f"tok-{n}", "token_type": "bearer", "expires_in": 3600}) for n in (1, 2)]
     await desk.set("oauth2", shop, scope="jobs.read")
 
@@ -465,3 +463,42 @@ def test_a_secret_of_another_form_is_not_signed_with() -> None:
     with pytest.raises(Unsendable) as caught:
         _signed("only-canary")
     assert "canary" not in caught.value.text
+
+
+# --- a token that was refused -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("H3", "K5")
+async def test_the_digest_is_the_tokens_own_and_only_a_refused_one_is_bought_again(desk: Desk, shop: Shop) -> None:
+    shop.answers = [(200, {"access_token": f"tok-{n}", "token_type": "bearer", "expires_in": 3600}) for n in (1, 2)]
+    await desk.set("oauth2", shop)
+    kept = await desk.credentials.digest("lake")
+    assert shop.asked == []
+    first = await desk.credentials.read("lake")
+    assert first.digest not in (kept, "")
+    assert await desk.credentials.digest("lake", ["another"]) == first.digest
+    assert len(shop.asked) == 1
+    second = await desk.credentials.digest("lake", [first.digest])
+    again = await desk.credentials.read("lake")
+    assert (again.secret.reveal(), again.digest) == ("tok-2", second)
+    assert second != first.digest
+    assert len(shop.asked) == 2
+
+
+@pytest.mark.rule("H3")
+async def test_a_loop_that_looks_for_another_token_waits_for_no_seller_and_buys_but_once(
+    desk: Desk, shop: Shop
+) -> None:
+    shop.answers = [(200, {"access_token": "tok-1", "token_type": "bearer", "expires_in": 3600})]
+    await desk.set("oauth2", shop)
+    refused = (await desk.credentials.read("lake")).digest
+    loop = Impatient(desk.credentials)
+    for _ in range(5):
+        assert await loop.digest("lake", [refused]) == refused
+    assert len(shop.asked) == 2
+    shop.answers = [(400, {"error": "invalid_client"})]
+    desk.clock.ms += AGAIN_MS
+    for _ in range(5):
+        with pytest.raises(CredentialUnavailable):
+            await loop.digest("lake", [refused])
+    assert len(shop.asked) == 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -265,9 +266,39 @@ async def test_what_moved_between_the_file_and_the_cut_undoes_the_cut(
         assert (await rows(h, "intent"), await rows(h, "archive")) == (5, 0)
         await h.core.store._write(lambda s: s.conn.execute("UPDATE operation SET lease_owner=NULL"))
         monkeypatch.undo()
-        made = await archive(h)  # the file is there: it is taken up
-        assert (made.resumed, made.operations) == (True, 2)
+        assert list((h.home / "archives").iterdir()) == []  # it looked whole, and was no archive of the store
+        made = await archive(h)
+        assert (made.resumed, made.operations) == (False, 2)
     assert proved(h).verdict is V.INTACT
+
+
+@pytest.mark.rule("O6", "S7")
+async def test_of_two_archives_at_once_one_is_refused_and_leaves_no_file(tmp_path: Path) -> None:
+    async with house(tmp_path) as h, h.open() as other:
+        await old_life(h)
+        now, files = h.clock.now(), [tmp_path / "one.jsonl", tmp_path / "two.jsonl"]
+        jobs = [
+            archive_ended(
+                core.audit,
+                core.store,
+                h.home / "pollconsole.db",
+                now,
+                before=Instant(now.wall - 5 * DAY),
+                target=file,
+                dry_run=False,
+                operator="ops@here (pty)",
+            )
+            for core, file in zip((h.core, other), files, strict=True)
+        ]
+        done = await asyncio.gather(*jobs, return_exceptions=True)
+        (made,) = [one for one in done if isinstance(one, Outcome)]
+        (lost,) = [one for one in done if not isinstance(one, Outcome)]
+        assert isinstance(lost, Refused)
+        assert "under way" in str(lost)
+        left = list(tmp_path.glob("*.jsonl*"))
+        assert [str(file) for file in left] == [made.file]
+        assert proved(h, *left).verdict is V.INTACT
+        assert await rows(h, "archive") == 1
 
 
 @pytest.mark.rule("S7")

@@ -26,6 +26,7 @@ from pollcore.facts import SECOND, Instant, Status, StopReason
 GC_SHOWN = 12
 CHANGED = 10
 SPENT = 0x500000
+TRIES = 100
 
 
 def rss_mb():
@@ -36,6 +37,16 @@ def rss_mb():
 def counted():
     gc.collect()
     return collections.Counter(type(each).__name__ for each in gc.get_objects())
+
+
+async def back(app, pilot):
+    """Esc until the list is on top."""
+    for _ in range(TRIES):
+        await pilot.pause(0.02)
+        if app.screen is app._live:
+            return
+        await pilot.press("escape")
+    raise SystemExit(f"{app.screen} does not go away")
 
 
 async def visit(app, pilot, core, n, decide):
@@ -51,14 +62,12 @@ async def visit(app, pilot, core, n, decide):
     else:
         app.opens("card", row.operation_id)
         await until(pilot, lambda: getattr(app.screen, "shown", None), "the card is there")
-        await pilot.press("escape")
-    await until(pilot, lambda: app.screen is app._live, "the list is back")
+    await back(app, pilot)
     for keys in ((), ("enter",), ("E",), ("question_mark",), ("M",))[n % 5 : n % 5 + 1]:
         if keys:
             await pilot.press(*keys)
             await pilot.pause(0.02)
-            await pilot.press("escape")
-            await until(pilot, lambda: app.screen is app._live, "the list is back")
+            await back(app, pilot)
     ended = msgspec.structs.replace(core.store.rows[row.operation_id], status=Status.CLOSED)
     core.store.put(ended, ask=True)
     await until(pilot, lambda: row.operation_id not in app.state.board.questions, "the question has gone")

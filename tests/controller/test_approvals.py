@@ -260,6 +260,40 @@ async def test_the_time_of_a_question_runs_only_while_a_console_is_open(tmp_path
         assert anew.escalation_id != first.escalation_id
 
 
+@pytest.mark.rule("G7", "T9")
+async def test_a_wall_clock_that_is_set_back_prolongs_no_question(tmp_path: Path) -> None:
+    async with house(tmp_path, PER_CALL) as h:
+        await h.submit("job-1", DONE, credential="key")
+        with h.worker() as controller:
+
+            async def passes(ms: int) -> None:
+                for _ in range(ms // BEAT_MS):
+                    now = h.clock.now()
+                    await h.core.store.turn(Turn(now=now, owner="console", beat=console(now, started)))
+                    async with asyncio.timeout(20):
+                        await controller.run(asyncio.Event(), for_ms=BEAT_MS, watch=False)
+
+            started = h.clock.now().wall
+            await passes(20_000)
+            first = await h.question()
+            assert first is not None
+            await passes(60_000)
+            h.clock.step(-60 * MINUTE)
+            await passes(30_000)
+            shown = await h.question()
+            assert shown is not None
+            assert shown.escalation_id == first.escalation_id
+            assert shown.expires_at is not None
+            assert shown.expires_at - h.clock.now().wall <= 60_000
+            await passes(60_000)
+        anew = await h.question()
+        assert anew is not None
+        assert anew.escalation_id != first.escalation_id
+        (told,) = await h.events(EventName.APPROVAL_EXPIRED)
+        assert told.decision == "expire"
+        assert h.bank.status_seen == []
+
+
 @pytest.mark.rule("G7", "G8", "B2")
 @pytest.mark.parametrize(("painted", "how"), [(False, "unseen"), (True, "seen and not answered")])
 async def test_an_expiry_is_told_as_such_spends_nothing_and_asks_anew(painted: bool, how: str, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -333,7 +333,7 @@ class Ring:
         self.locked = locked
         self.asked: list[str] = []
 
-    async def digest(self, name: str) -> str:
+    async def digest(self, name: str, refused: Collection[str] = ()) -> str:
         self.asked.append(name)
         if self.locked:
             raise CredentialUnavailable("the keyring is locked", "keyring_locked")

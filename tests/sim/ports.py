@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pollcore.adapters.store import Outcome
@@ -159,9 +159,12 @@ class SimCredentials:
         found, secret, digest = self._value(name)
         return CredentialValue(found, Secret(secret), digest)
 
-    async def digest(self, name: str) -> str:
+    async def digest(self, name: str, refused: Collection[str] = ()) -> str:
         await gate(self._world, self._process, "keyring")
         return self._value(name)[2]
+
+    def forget(self, name: str | None = None) -> None:
+        """Nothing is kept."""
 
     async def known(self) -> Sequence[CredentialInfo]:
         return tuple(self._world.keyring.infos.values())

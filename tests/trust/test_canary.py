@@ -33,13 +33,13 @@ OF_THE_PROVIDER = frozenset({"cookie", "signed link"})
 SHOWN = (
     *("submit", "list", "show", "show --json", "escalations", "audit show", "audit show --json", "plain"),
     *("terminal", "svg", "clipboard.txt", "exports", "database", "wal", "database rows", "audit plaintext", "crashes"),
-    *("sealed values", "ui.json"),
+    "sealed values",
 )
 #: Places that show nothing of it; that they are searched is shown by planting.
 QUIET = (
     *("run", "result", "fetch", "working folder", "report", "report --json", "credential list", "provider list"),
     *("doctor", "audit verify", "audit export", "export", "audit new-keys", "archive", "archive file"),
-    *("crash of a widget", "crash of a command", "crash aside", "abort", "config.toml", "shm"),
+    *("crash of a widget", "crash of a command", "crash aside", "abort", "config.toml", "ui.json", "shm"),
 )
 OF_SECRETS = ("credential set", "credential mode", "refused keyring", "refused secret")
 

@@ -47,7 +47,7 @@ def wrong(named: str) -> list[str]:
         marks = marks_of(path)
         if name and name not in marks:
             faults.append(f"{file}: no test {name}")
-        elif "mark.rule(" not in marks.get(name, "") and "pytestmark" not in path.read_text("utf-8"):
+        elif "mark.rule" not in marks.get(name, "") and "pytestmark" not in path.read_text("utf-8"):
             faults.append(f"{file}::{name}: proves no rule")
     return faults
 

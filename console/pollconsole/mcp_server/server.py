@@ -1,7 +1,7 @@
 """The protocol's side: requests of a client -> tools and resources -> results.
 
 Job: bind tools and resources to the library `mcp`, and let no error out that was not made harmless. Must not know: what
-a tool does. Standard output carries the protocol alone; the library points stray output at standard error.
+a tool does. Standard output carries the protocol alone; `wire` points stray output at standard error.
 """
 
 from __future__ import annotations
@@ -18,12 +18,11 @@ from urllib.parse import unquote
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
-from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
 from pollconsole import __version__, bridge, crash
 from pollconsole.cli import errors, values
-from pollconsole.mcp_server import answers, arguments, tools
+from pollconsole.mcp_server import answers, arguments, tools, wire
 from pollconsole.safe import safe
 from pollcore.facts import NotFound, PollconsoleError
 
@@ -47,7 +46,7 @@ log = logging.getLogger("pollconsole.mcp")
 async def serve(core: bridge.Core) -> None:
     """Serve one client on standard input and output until it leaves."""
     server = build(core)
-    async with stdio_server() as (read, write):
+    async with wire.standard() as (read, write):
         await server.run(read, write, server.create_initialization_options())
 
 

@@ -8,7 +8,7 @@ Source: spec E2, E7, E10, S2, S8, T8, K5; whatever cannot be found out offers no
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -199,7 +199,10 @@ async def gather(desk: Desk, operations: Iterable[Operation], now: Moment) -> Ga
         cooldowns=held.cooldowns,
         # a question about leave to use a credential reads no secret: leave comes first
         keyring=await _keyring(
-            desk, sorted({op.credential or "" for op in listed if _needs_keyring(op)}), held.denials
+            desk,
+            sorted({op.credential or "" for op in listed if _needs_keyring(op)}),
+            held.denials,
+            {op.credential or "" for op in listed if op.stop_reason is StopReason.AUTHORIZATION_DENIED},
         ),
         known=tuple(await desk.credentials().known()),
         actions=await desk.store.actions_of(ids),
@@ -284,23 +287,28 @@ def _origin(contract: Contract, operation: Operation) -> str | None:
         return None
 
 
-async def _keyring(desk: Desk, names: Sequence[str], denials: Sequence[Denial]) -> dict[str, _Keyring]:
-    """Each credential once; a keyring that is locked, absent or silent is asked once for all."""
+async def _keyring(
+    desk: Desk, names: Sequence[str], denials: Sequence[Denial], stopped: Collection[str]
+) -> dict[str, _Keyring]:
+    """Each credential once; a keyring that is locked, absent or silent is asked once for all.
+
+    *stopped*: those whose refusal stopped an operation; for no other one is a token bought to look at it.
+    """
     found: dict[str, _Keyring] = {}
     closed: _Keyring | None = None
     for name in names:
         if closed is not None:
             found[name] = closed
             continue
+        refused = [d.secret_digest for d in denials if d.credential == name]
         try:
-            now = await desk.credentials().digest(name)
+            now = await desk.credentials().digest(name, refused if name in stopped else ())
         except CredentialUnavailable as error:
             found[name] = _Keyring(False, str(error))
             if error.detail in _MACHINE_WIDE:
                 closed = found[name]
             continue
-        refused = [d for d in denials if d.credential == name]
-        found[name] = _Keyring(True, None, bool(refused) and all(d.digest != now for d in refused))
+        found[name] = _Keyring(True, None, bool(refused) and now not in refused)
     return found
 
 

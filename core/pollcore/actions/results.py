@@ -16,7 +16,6 @@ import msgspec
 from pollcore import grants
 from pollcore.actions import page_by_page, perform
 from pollcore.actions.desk import Desk
-from pollcore.actions.lowering import change
 from pollcore.contract import Contract, requests
 from pollcore.escalation import Approval, approval_needed, call_digest
 from pollcore.escalation.approvals import FETCH, grant_is_usable
@@ -46,6 +45,7 @@ SEALED: Final = "sealed:unreadable"
 """The field that a store puts in place of a result that it cannot open now; it is no value."""
 OK: Final = frozenset({200, 203, 206})
 TRIES: Final = 5
+"""How often a reveal, or the question of a fetch, is tried on the fresh record while others write it."""
 
 
 async def reveal(desk: Desk, operation_id: str, by: str) -> ResultPointer:
@@ -101,27 +101,20 @@ async def fetch(desk: Desk, operation_id: str, to: Path, by: str) -> ActionRecor
             `approval_wanted`.
         SealedUnreadable: the result cannot be opened; nothing is sent.
     """
-    operation = await desk.operation(operation_id)
-    result = pointer(operation)
-    if result.permits != "fetch_result":
-        raise Refused(f"{operation_id}: this success permits {result.permits}, not a fetch", code="not_permitted")
-    for earlier in await desk.store.actions(operation_id):
-        if earlier.kind is ActionKind.FETCH_RESULT and earlier.outcome is not ActionOutcome.REFUSED:
-            raise Refused(
-                f"{operation_id}: already fetched (outcome {earlier.outcome.value}, {earlier.action_id}); "
-                "a fetch is not repeated by itself; `pollconsole result OP --reveal` gives the pointer",
-                code="already_fetched",
-            )
-    if await asyncio.to_thread(to.exists):
-        raise Refused(f"{to} exists; name a new file", code="file_exists")
-    contract = await desk.contract(operation)
-    request = requests.result_request(contract, operation, operation.credential)
-    try:
-        leave = await _leave(desk, contract, operation, request, by)
-        call = leave.digest if leave is not None else None
-        secret = await perform.secret_for(desk, contract, operation, request, FETCH, call)
-    except CredentialUnavailable as error:
-        raise Refused(str(error), code="credential_unavailable") from None
+    for attempt in range(TRIES):
+        operation = await _to_fetch(desk, operation_id, to)
+        contract = await desk.contract(operation)
+        request = requests.result_request(contract, operation, operation.credential)
+        try:
+            leave = await _leave(desk, contract, operation, request, by)
+            call = leave.digest if leave is not None else None
+            secret = await perform.secret_for(desk, contract, operation, request, FETCH, call)
+            break
+        except CredentialUnavailable as error:
+            raise Refused(str(error), code="credential_unavailable") from None
+        except Stale:  # somebody wrote since the actions were read: perhaps the intent of this very fetch
+            if attempt == TRIES - 1:
+                raise
     # the place is taken before anything is sent: the answer may be given once only
     file = await asyncio.to_thread(open_new, to)
     outcome = ActionOutcome.INTENDED
@@ -144,10 +137,35 @@ async def fetch(desk: Desk, operation_id: str, to: Path, by: str) -> ActionRecor
     return await perform.settle(desk, operation_id, record, brought, outcome, detail, EventName.RESULT_FETCHED, by)
 
 
+async def _to_fetch(desk: Desk, operation_id: str, to: Path) -> Operation:
+    """The record of a success that may be fetched now, read before its actions: a later intent makes it stale.
+
+    Raises Refused, SealedUnreadable as `fetch` does.
+    """
+    operation = await desk.operation(operation_id)
+    result = pointer(operation)
+    if result.permits != "fetch_result":
+        raise Refused(f"{operation_id}: this success permits {result.permits}, not a fetch", code="not_permitted")
+    for earlier in await desk.store.actions(operation_id):
+        if earlier.kind is not ActionKind.FETCH_RESULT or earlier.outcome is ActionOutcome.REFUSED:
+            continue
+        raise Refused(
+            f"{operation_id}: already fetched, or a fetch is under way (outcome {earlier.outcome.value}, "
+            f"{earlier.action_id}); a fetch is not repeated by itself; "
+            "`pollconsole result OP --reveal` gives the pointer",
+            code="already_fetched",
+        )
+    if await asyncio.to_thread(to.exists):
+        raise Refused(f"{to} exists; name a new file", code="file_exists")
+    return operation
+
+
 async def _leave(desk: Desk, contract: Contract, operation: Operation, request: Request, by: str) -> CallGrant | None:
     """The leave that this fetch needs, granted and unused; None: it needs none.
 
-    Raises Refused: `approval_wanted`: an operator was asked, or is asked already.
+    Raises:
+        Refused: `approval_wanted`: an operator was asked, or is asked already.
+        Stale: the operation moved since *operation* was read; nothing was asked.
     """
     if request.slot is None:
         return None
@@ -167,13 +185,17 @@ async def _leave(desk: Desk, contract: Contract, operation: Operation, request: 
         return found
     question = await desk.question(operation_id)
     if question is None:
-        await change(
-            desk,
-            operation_id,
-            lambda current, open_now, _policy: grants.ask_for_fetch(
-                current, open_now, by=by, now=desk.clock.now(), new_id=f"esc-{desk.chance.token(6)}"
-            ),
+        asked = grants.ask_for_fetch(operation, None, by=by, now=desk.clock.now(), new_id=f"esc-{desk.chance.token(6)}")
+        # fenced by the record that was read before the actions were: a leave that is used up now is used by a fetch,
+        # whose intent moved the record, and a question beside that fetch could only be denied
+        write = Write(
+            after=asked.operation or operation,
+            fence_change=operation.change,
+            release_lease=False,
+            events=asked.events,
+            open_question=asked.opened,
         )
+        await desk.store.commit(desk.clock.now(), (write,))
     elif (question.reason, question.detail) != (StopReason.CALL_APPROVAL, FETCH):
         raise Refused(
             f"{operation_id}: the question {question.reason.value} is open; an operator decides it first", code="asked"

@@ -5,12 +5,15 @@ what an earlier call left behind. Must not know: what may leave and how it is re
 (audit_archive_file). Source: spec S7, B2, O6, A4.
 
 A process may die anywhere. Before the last step the store has all it had, and the file is a copy, under a name that no
-reader takes for a whole one until it is verified. After it, the store names the file, its sum and its signature.
+reader takes for a whole one until it is verified. After it, the store names the file, its sum and its signature. Two
+calls at once would write two files of which the store names one: the second is refused, and a file that the store did
+not take is removed.
 """
 
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -28,7 +31,7 @@ from pollcore.adapters.store.errors import unusable
 from pollcore.adapters.store.library import sqlite3
 from pollcore.chain import archive
 from pollcore.chain.lineage import Cut
-from pollcore.facts import HOUR, AuditEvent, EventName, Instant, Moment, Refused
+from pollcore.facts import HOUR, AuditEvent, EventName, Instant, Moment, Refused, Stale
 
 YOUNGEST_MS: Final = HOUR
 """What is younger stays: the caps of requests an hour count it (B1)."""
@@ -91,11 +94,17 @@ async def archive_ended(
     signer = keeper.chain.signer
     if signer is None or not await keeper.anchor(store, now):
         raise Refused(f"nothing is archived without the audit's keys and anchor: {keeper.state.why}", code="unanchored")
-    wanted = await asyncio.to_thread(_written, database, log, before, target, signer)
-    if wanted is None:
-        return await asyncio.to_thread(_weigh, database, log, before)
-    made, cutting, resumed = wanted
-    no = await store.archive(now, msgspec.structs.replace(cutting, event=_told(made, now, operator)))
+    with _alone(database.parent):
+        wanted = await asyncio.to_thread(_written, database, log, before, target, signer)
+        if wanted is None:
+            return await asyncio.to_thread(_weigh, database, log, before)
+        made, cutting, resumed = wanted
+        try:
+            no = await store.archive(now, msgspec.structs.replace(cutting, event=_told(made, now, operator)))
+        except Stale:
+            # rolled back: it looks whole, and is no archive of this store
+            await asyncio.to_thread(files.withdraw, Path(cutting.path))
+            raise
     await keeper.sign_head(store, now)
     await keeper.anchor(store, now)
     return msgspec.structs.replace(made, no=no, resumed=resumed)
@@ -199,6 +208,24 @@ def _left_behind(conn: Any, log: LogState, before: Instant, target: Path) -> fil
     files.part_of(target).unlink(missing_ok=True)
     files.sync_folder(target.parent)
     return msgspec.structs.replace(job, keys=first.keys)
+
+
+@contextmanager
+def _alone(home: Path) -> Iterator[None]:
+    """No other call archives this home meanwhile. Raises Refused: one does. The lock ends with the process."""
+    handle = os.open(home, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise Refused(
+                f"another archive of {home} is under way: this one wrote and removed nothing; run it again when that "
+                "one has ended",
+                code="archive",
+            ) from None
+        yield
+    finally:
+        os.close(handle)
 
 
 @contextmanager

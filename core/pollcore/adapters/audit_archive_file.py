@@ -154,6 +154,19 @@ def publish(target: Path) -> None:
     _doing(target, work)
 
 
+def withdraw(target: Path) -> None:
+    """Remove a file that the store did not take. Raises Refused: it is still there, and says what it is."""
+    try:
+        target.unlink(missing_ok=True)
+        sync_folder(target.parent)
+    except OSError as error:
+        raise Refused(
+            f"{target}: no archive of this store, which changed meanwhile and still has all it holds; it cannot be "
+            f"removed ({error.strerror}): remove it",
+            code="file",
+        ) from None
+
+
 def _doing(target: Path, work: Callable[[], None]) -> None:
     try:
         work()

@@ -148,6 +148,13 @@ class KeyringCredentials:
         else:
             self._kept.pop(name, None)
 
+    async def keyed(self, secret: Secret) -> str:
+        """The keyed digest of *secret*, made as those of kept ones are. Raises CredentialUnavailable."""
+        if self._key is None:
+            (key,) = await self._vault.aget(_DIGEST_KEY)
+            self._key = (key or await self._new_digest_key()).encode()
+        return _keyed(self._key, secret.reveal())
+
     async def renew(self, info: CredentialInfo, secret: Secret) -> None:
         """Replace the kept secret of *info* by one that its provider gave in its place (a new refresh token).
 
@@ -203,7 +210,8 @@ class KeyringCredentials:
             )
         if key is None:
             key = await self._new_digest_key()
-        digest = hmac.digest(key.encode(), value.encode("utf-8", "surrogatepass"), "sha256").hex()
+        self._key = key.encode()
+        digest = _keyed(self._key, value)
         now = self._clock.now()
         until = BootMs(now.boot + self._cache_ms)
         kept = _Kept(entry, info.created_at, PinnedSecret(value, info.origins), digest, until, now.boot_id)
@@ -222,6 +230,10 @@ class KeyringCredentials:
         if now.boot - self._touched.get(name, -TOUCH_MS) >= TOUCH_MS:
             self._touched[name] = now.boot
             await self._meta.touch(name, now.wall)
+
+
+def _keyed(key: bytes, value: str) -> str:
+    return hmac.digest(key, value.encode("utf-8", "surrogatepass"), "sha256").hex()
 
 
 def entry_name(info: CredentialInfo) -> str:

@@ -5,15 +5,16 @@ controller the bought token is the secret. Must not know: contracts, keyring lib
 
 The next token is bought aside while the old one still holds, so that a seller's bad minute stops nobody. A purchase
 goes to the seller that the credential names and is pinned to, at most once in AGAIN_MS after a failure, and is no
-status request (it asks the provider nothing about the job). The digest stays that of the kept
-secret: a refused token is a refused credential until the operator enters another one (H3, K5).
+status request (it asks the provider nothing about the job). What is sent is the token, so a refusal is bound to the
+token: the digest that goes with it is the token's own. One that was refused is dropped and never sent again; a card
+that asks whether there is another buys one, rarely, and sends it nowhere (H3, K5).
 Source: spec K2, K3, K5, H3.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Final, Protocol
 
 import msgspec
@@ -34,7 +35,9 @@ from pollcore.facts import (
 from pollcore.ports import Clock, CredentialInfo, CredentialValue, Transport
 
 AGAIN_MS: Final = 10_000
-"""After a purchase that failed, the next may begin."""
+"""After a purchase that failed, the next may begin; so too after one in place of a refused token."""
+MAX_AGAIN_MS: Final = 640_000
+"""AGAIN_MS doubles up to this while the seller gives the refused token again and again."""
 MARGIN_MS: Final = 60_000
 """The next token is bought this long before the old one ends, or a tenth of its life where that is longer."""
 PATIENCE_S: Final = 0.25
@@ -56,6 +59,10 @@ class Kept(Protocol):
 
     def forget(self, name: str | None = None) -> None: ...
 
+    async def keyed(self, secret: Secret) -> str:
+        """The keyed digest of *secret*, made as those of kept ones are."""
+        ...
+
     async def renew(self, info: CredentialInfo, secret: Secret) -> None:
         """Replace the kept secret of *info* by one that its provider gave in its place (a new refresh token)."""
         ...
@@ -64,6 +71,8 @@ class Kept(Protocol):
 class _Bought(msgspec.Struct, frozen=True):
     token: PinnedSecret
     digest: str
+    """Of what it was bought with."""
+    token_digest: str
     created_at: int
     renew: BootMs
     ends: BootMs
@@ -81,6 +90,8 @@ class ExchangedCredentials:
         self._bought: dict[str, _Bought] = {}
         self._buying: dict[str, asyncio.Task[_Bought]] = {}
         self._failed: dict[str, tuple[BootMs, str, StopDetail]] = {}
+        self._anew: dict[str, tuple[int, BootMs, int]] = {}
+        """Per name: `created_at`, when a token was last bought in place of a refused one, how long until the next."""
         self._unkept: dict[str, tuple[str, Secret]] = {}
         """(binding, secret) with a new refresh token that the keyring has not taken; the one that it holds is spent."""
 
@@ -88,9 +99,43 @@ class ExchangedCredentials:
         """What may be known of it, read afresh, without the keyring. Raises CredentialUnavailable."""
         return await self._kept.info(name)
 
-    async def digest(self, name: str) -> str:
-        """The keyed digest of what the keyring holds now. Raises CredentialUnavailable."""
-        return await self._kept.digest(name)
+    async def digest(self, name: str, refused: Collection[str] = (), *, patience_s: float | None = None) -> str:
+        """The keyed digest of what the keyring holds now; given *refused*, of what would be sent now.
+
+        For a kind that buys, a token whose digest is among *refused* is dropped and another one bought, once in
+        AGAIN_MS at most; until then the digest is a refused one. *patience_s*: as for `read`.
+        Raises CredentialUnavailable.
+        """
+        kept = await self._kept.digest(name)
+        if not refused:
+            return kept
+        value = await self._kept.read(name)
+        if value.info.kind not in BUYS_BEARER:
+            return value.digest
+        bought = self._holding(value)
+        if bought is not None and bought.token_digest not in refused:
+            return bought.token_digest
+        if name not in self._buying:
+            if (failure := self._recent_failure(name)) is not None:
+                raise CredentialUnavailable(*failure)
+            if not self._may_buy_anew(value.info):
+                return next(iter(refused))
+        self._bought.pop(name, None)
+        fresh = await self._shared_purchase(value, patience_s)
+        if fresh.token_digest not in refused and name in self._anew:
+            self._anew[name] = (*self._anew[name][:2], AGAIN_MS)
+        return fresh.token_digest
+
+    def _may_buy_anew(self, info: CredentialInfo) -> bool:
+        """Whether a token in place of a refused one may be bought now; counts it."""
+        now, wait = self._clock.now().boot, AGAIN_MS
+        created_at, at, until_next = self._anew.get(info.name, (None, now, AGAIN_MS))
+        if created_at == info.created_at:
+            if 0 <= now - at < until_next:
+                return False
+            wait = min(2 * until_next, MAX_AGAIN_MS)
+        self._anew[info.name] = (info.created_at, now, wait)
+        return True
 
     async def known(self) -> Sequence[CredentialInfo]:
         """All that is known of every credential, but its value."""
@@ -118,12 +163,20 @@ class ExchangedCredentials:
         value = await self._kept.read(name, info)
         if value.info.kind not in BUYS_BEARER:
             return value
-        bought, now = self._bought.get(name), self._clock.now()
-        if bought is None or not _is_of(bought, value, now.boot_id) or now.boot >= bought.ends:
+        bought = self._holding(value)
+        if bought is None:
             bought = await self._shared_purchase(value, patience_s)
-        elif now.boot >= bought.renew:
+        elif self._clock.now().boot >= bought.renew:
             self._buy_aside(value)
-        return CredentialValue(value.info, bought.token, value.digest)
+        return CredentialValue(value.info, bought.token, bought.token_digest)
+
+    def _holding(self, value: CredentialValue) -> _Bought | None:
+        """The token that was bought with what is kept now, on this boot's clock, and that has not ended."""
+        bought, now = self._bought.get(value.info.name), self._clock.now()
+        if bought is None or now.boot >= bought.ends:
+            return None
+        same = (bought.digest, bought.created_at, bought.boot_id) == (value.digest, value.info.created_at, now.boot_id)
+        return bought if same else None
 
     async def _with_unkept(self, value: CredentialValue, patience_s: float | None) -> CredentialValue:
         """While the keyring takes no new secret, the old token serves as long as it holds."""
@@ -135,9 +188,9 @@ class ExchangedCredentials:
             and now.boot < bought.ends
         ):
             self._buy_aside(value)
-            return CredentialValue(info, bought.token, bought.digest)
+            return CredentialValue(info, bought.token, bought.token_digest)
         late = await self._shared_purchase(value, patience_s)
-        return CredentialValue(info, late.token, late.digest)
+        return CredentialValue(info, late.token, late.token_digest)
 
     def _buy_aside(self, value: CredentialValue) -> None:
         """The old token still holds: nobody waits for the new one, and nobody stops when it cannot be had."""
@@ -233,6 +286,7 @@ class ExchangedCredentials:
         bought = _Bought(
             token=PinnedSecret(token.access.reveal(), info.origins, beside),
             digest=digest,
+            token_digest=await self._kept.keyed(token.access),
             created_at=info.created_at,
             renew=BootMs(now.boot + life - min(max(MARGIN_MS, life // 10), life // 2)),
             ends=BootMs(now.boot + max(life - SAFETY_MS, life // 2)),
@@ -249,14 +303,13 @@ class Impatient:
     def __init__(self, credentials: ExchangedCredentials) -> None:
         self._credentials = credentials
         self.info = credentials.info
-        self.digest = credentials.digest
         self.known = credentials.known
+        self.forget = credentials.forget
+
+    async def digest(self, name: str, refused: Collection[str] = ()) -> str:
+        """As `ExchangedCredentials.digest`; raises CredentialPending instead of waiting long."""
+        return await self._credentials.digest(name, refused, patience_s=PATIENCE_S)
 
     async def read(self, name: str, info: CredentialInfo | None = None) -> CredentialValue:
         """As `ExchangedCredentials.read`; raises CredentialPending instead of waiting long."""
         return await self._credentials.read(name, info, patience_s=PATIENCE_S)
-
-
-def _is_of(bought: _Bought, value: CredentialValue, boot_id: str) -> bool:
-    """Bought with what is kept now, on this boot's clock."""
-    return (bought.digest, bought.created_at, bought.boot_id) == (value.digest, value.info.created_at, boot_id)

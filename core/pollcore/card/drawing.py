@@ -305,4 +305,13 @@ def _effect(effect: Effect, now: Moment) -> str:
     name = effect.what.replace("_", " ")
     if effect.what == "last_possible_check":
         return f"{name}: {side(effect.after)}"
-    return f"{name} {side(effect.before)} -> {side(effect.after)}"
+    return f"{name} {side(effect.before)} -> {side(effect.after)}{from_key(effect.what, effect.before, now.wall)}"
+
+
+def from_key(what: str, before: int | str | None, wall: Instant) -> str:
+    """What is said of a limit that has passed: the new one is counted from the grant, so it moves with the clock (E4).
+
+    The card shows where it would lie now; what is granted is the span.
+    """
+    passed = what in ("deadline", "useful_until") and isinstance(before, int) and before <= wall
+    return ", counted from your key" if passed else ""

@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from pollcore.card.drawing import CardLine
+from pollcore.card.drawing import CardLine, from_key
 from pollcore.card.ranges import MAX_WORDINGS, counted, figures, merged, times
 from pollcore.escalation.situation import span_words, when
 from pollcore.facts import Choice, Escalation, Instant, Moment, Operation, clock_time
@@ -214,7 +214,8 @@ def _effect(effect: Effects, able: int, wall: Instant) -> str:
     after = _side(effect.what, effect.after, wall)
     if effect.what == _LAST_CHECK:
         return f"{name}: {after}{some}"
-    return f"{name} {_side(effect.what, effect.before, wall)} -> {after}{some}"
+    latest = max((value for value in effect.before if isinstance(value, int)), default=None)
+    return f"{name} {_side(effect.what, effect.before, wall)} -> {after}{from_key(effect.what, latest, wall)}{some}"
 
 
 def _side(what: str, values: Sequence[int | str | None], wall: Instant) -> str:

@@ -17,7 +17,6 @@ from pollcore.contract.expressions import compile_expression
 from pollcore.contract.model import Contract
 from pollcore.contract.near import near
 from pollcore.contract.origins import host_of, is_loopback
-from pollcore.facts import Verdict
 
 FETCH: Final = "fetch_result"
 """The one word of `permits` that the program itself acts on: `fetch` is refused under every other."""
@@ -42,7 +41,7 @@ def warnings(contract: Contract) -> Found:
 
 def notes(contract: Contract) -> Found:
     """What is told to nobody, and what nobody has proved yet."""
-    found = _qualified_failures(contract)
+    found: Found = []
     permits = contract.success.permits
     if contract.result is not None and permits != FETCH:
         found.append(("success.permits", f'"{permits}" permits no fetch, so [result] is never asked: "{FETCH}" does'))
@@ -138,20 +137,3 @@ def _permits(contract: Contract) -> Found:
     if permits not in USUAL and meant is not None:
         return [("success.permits", f'"{permits}" is told to the caller as it stands (did you mean "{meant}"?)')]
     return []
-
-
-def _qualified_failures(contract: Contract) -> Found:
-    """A qualifier goes with a result, and only a success has one."""
-    table = contract.table
-    named = [(text, meaning) for text, meaning in (*table.texts.items(), *table.others.items())]
-    named += [(state.pattern.source, state.meaning) for state in table.patterns]
-    named += [("", rule.meaning) for rule in contract.rules if rule.meaning is not None]
-    return [
-        (meaning.where.partition(" ")[0], f"{_quoted(text)}qualifier says something of a success alone: it is not told")
-        for text, meaning in named
-        if meaning.qualifiers and meaning.verdict is not Verdict.SUCCEEDED
-    ]
-
-
-def _quoted(text: str) -> str:
-    return f'"{text}": a ' if text else "a "

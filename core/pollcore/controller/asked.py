@@ -16,7 +16,7 @@ import msgspec
 from pollcore import grants
 from pollcore.controller.contracts import Contracts
 from pollcore.escalation import Approval, approval_needed
-from pollcore.escalation.approvals import ANSWER_MS, CONSOLES, answer_left, console_is_open, session_is_usable
+from pollcore.escalation.approvals import ANSWER_MS, CONSOLES, Spent, answer_left, console_is_open, session_is_usable
 from pollcore.facts import (
     ContractError,
     ContractUse,
@@ -66,12 +66,15 @@ class Asked:
         """Questions that were open at the last look."""
         self.next_at: Instant | None = None
         """When the first of them expires."""
+        self._spent: dict[str, Spent] = {}
+        """By question: its time at the last look, for the boot clock; at most MAX_LOOKED_AT."""
 
     async def look(self, now: Moment) -> bool:
         """One look; True: an operation may be due now. Raises StoreUnusable."""
         pairs = await self._store.asked(reasons=REASONS, limit=MAX_LOOKED_AT)
         self.open, self.next_at = len(pairs), None
         if not pairs:
+            self._spent = {}
             return False
         session = any(question.reason is StopReason.SESSION_APPROVAL for _, question in pairs)
         known = _Known(
@@ -80,7 +83,8 @@ class Asked:
             {info.name: info for info in await self._credentials.known()},
             await self._store.screens(),
         )
-        windows, writes, went_on = [], [], False
+        windows, writes, went_on, spent = [], [], False, dict[str, Spent]()
+        runs = console_is_open([beat for _, beat in known.consoles()], now.wall)
         for operation, question in pairs:
             why = await self._not_needed(operation, question, known, now)
             if why is not None:
@@ -89,23 +93,33 @@ class Asked:
                 continue
             if question.reason is not StopReason.CALL_APPROVAL:
                 continue
-            left = answer_left(question.asked_at, known.consoles(), now.wall)
+            left = self._left(question, known, now)
             if left <= 0:
                 new_id = f"esc-{self._chance.token(6)}"
                 writes.append(_write(operation, grants.expire(operation, question, now=now, new_id=new_id)))
                 self.next_at = now.wall  # look again: the new question's time starts
                 continue
-            windows += self._window(question, left, known, now)
+            spent[question.escalation_id] = Spent(now, left, runs)
+            windows += self._window(question, left, runs, now)
+        self._spent = spent
         if windows:
             await self._store.set_windows(now, windows)
         if writes:
             await self._store.commit_each(now, writes)
         return went_on
 
-    def _window(self, question: Escalation, left: int, known: _Known, now: Moment) -> list[Window]:
+    def _left(self, question: Escalation, known: _Known, now: Moment) -> int:
+        """G7: a wall clock that was set back must not prolong a question: whichever clock says it is over counts."""
+        left = answer_left(question.asked_at, known.consoles(), now.wall)
+        if question.left_ms is not None:
+            left = min(left, question.left_ms)
+        before = self._spent.get(question.escalation_id)
+        return left if before is None else min(left, before.left_at(now))
+
+    def _window(self, question: Escalation, left: int, runs: bool, now: Moment) -> list[Window]:
         """The time of a question runs while a console is open, and stands still while none is."""
         shown = question.expires_at
-        if not console_is_open([beat for _, beat in known.consoles()], now.wall):
+        if not runs:
             if shown is None and (ANSWER_MS if question.left_ms is None else question.left_ms) == left:
                 return []
             return [Window(escalation_id=question.escalation_id, before=shown, expires_at=None, left_ms=left)]

@@ -7,6 +7,7 @@ Source: spec O7, B4, T8, T11, H3, S9.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -34,7 +35,7 @@ from pollcore.facts import (
     Verdict,
     Wait,
 )
-from pollcore.ports import Chance, Claimed, Clock, Denial, Stored, Transport, Write
+from pollcore.ports import UNPROVED, Chance, Claimed, Clock, Denial, Stored, Transport, Write
 
 MAX_PAUSE_MS: Final = 2_000
 """L6: a worker that was paused so long between commit and send burns the charge instead of sending late."""
@@ -47,11 +48,15 @@ STEP_NOTE_MS: Final = 2_000
 class Exchanger:
     """Carries out taken claims."""
 
-    def __init__(self, transport: Transport, clock: Clock, chance: Chance, shared: Shared) -> None:
+    def __init__(
+        self, transport: Transport, clock: Clock, chance: Chance, shared: Shared, forget: Callable[[str], None]
+    ) -> None:
+        """*forget*: told the credential whose token was refused."""
         self._transport = transport
         self._clock = clock
         self._chance = chance
         self._shared = shared
+        self._forget = forget
 
     async def send(self, ready: Ready, claimed: Claimed) -> Answer | Fault:
         """Send the one request of *claimed*, unless this worker was paused since the charge was committed."""
@@ -129,8 +134,15 @@ class Exchanger:
         if observed.guidance is not None and observed.http.code in (429, 503):
             until = observed.guidance.delay_ms
             self._shared.cool_down(operation, Instant(now.wall + until), BootMs(now.boot + until))
-        if observed.http.code == 401 and operation.credential is not None and ready.secret_digest is not None:
-            self._shared.denied(Denial(operation.credential, origin, ready.secret_digest, now.wall))
+        credential, digest = operation.credential, ready.secret_digest
+        if credential is None or digest is None:
+            return
+        if observed.http.code == 401:
+            self._shared.denied(Denial(credential, origin, UNPROVED + digest if ready.bought else digest, now.wall))
+            if ready.bought:
+                self._forget(credential)
+        elif observed.http.code < 400:
+            self._shared.accepted(credential, origin, digest)
 
     def _internal(
         self, claimed: Claimed, brought: Answer | Fault, policy: Policy, now: Moment, error: Exception

@@ -99,7 +99,7 @@ class Controller:
         self._asked = Asked(store, self.contracts, credentials, chance, worker.owner)
         self._ask_look = False
         """Look at the questions about credentials after this turn (G7)."""
-        self._exchange = Exchanger(transport, clock, chance, self._shared)
+        self._exchange = Exchanger(transport, clock, chance, self._shared, credentials.forget)
         self._woken = asyncio.Event()
         self._group = max(1, slots // 2)
         self._flight = Flight(self._exchange, clock, self._woken, group=self._group, gather_ms=gather_ms)

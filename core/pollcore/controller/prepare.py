@@ -19,6 +19,7 @@ from pollcore.controller.leaves import Leave, Leaves
 from pollcore.controller.questions import question_for
 from pollcore.controller.shared import Shared
 from pollcore.facts import (
+    BUYS_BEARER,
     AuditEvent,
     ContractError,
     CredentialPending,
@@ -64,6 +65,8 @@ class Ready(msgspec.Struct, frozen=True):
     request: Request
     secret: Secret | None
     secret_digest: str | None
+    bought: bool = False
+    """The secret is a token that the credential buys."""
 
 
 NO_CAPS: Final = Caps()
@@ -187,7 +190,7 @@ class Preparer:
             approval=leave.approval,
             session=leave.session,
         )
-        return Ready(claim, contract, request, secret, digest)
+        return Ready(claim, contract, request, secret, digest, info is not None and info.kind in BUYS_BEARER)
 
     async def _info(
         self, operation: Operation, request: Request, origin: str, policy: Policy, now: Moment
@@ -211,17 +214,28 @@ class Preparer:
         """The secret for one send, or the stop that its absence is (K2: nothing was charged)."""
         name, unavailable = info.name, StopReason.CREDENTIAL_UNAVAILABLE
         denial = self._shared.denial(name, origin)
+        bought = info.kind in BUYS_BEARER
+        if denial is not None and bought and denial.unproved:
+            # H3: a new token is a rotated credential, and nobody but the operator rotates one
+            entered_since = info.created_at > denial.at
+            if not (operation.check_once or entered_since):
+                text = (
+                    f"a token that credential {name} bought was refused by {origin}; no other one is sent there unasked"
+                )
+                return self._stop(operation, policy, now, StopReason.AUTHORIZATION_DENIED, None, text, origin=origin)
+        refused = denial.secret_digest if denial is not None else None
         try:
             value = await self._credentials.read(name, info)
-            refused = denial is not None and denial.digest == value.digest
-            if refused and await self._credentials.digest(name) != value.digest:
-                # the kept secret is the refused one, but the keyring holds another by now
-                value = await self._credentials.read(name)
+            if value.digest == refused:
+                another = self._credentials.digest(name, (refused,)) if bought else self._credentials.digest(name)
+                if await another != value.digest:
+                    # what is remembered is the refused one, but there is another by now
+                    value = await self._credentials.read(name)
         except CredentialPending:
             return self.capped(operation, policy, now)
         except CredentialUnavailable as error:
             return self._stop(operation, policy, now, unavailable, StopDetail(error.detail), str(error))
-        if denial is not None and denial.digest == value.digest:
+        if value.digest == refused:
             text = f"credential {name} was refused by {origin}; it is not sent there again until the secret changes"
             return self._stop(operation, policy, now, StopReason.AUTHORIZATION_DENIED, None, text, origin=origin)
         return value.secret, value.digest

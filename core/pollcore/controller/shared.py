@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+import msgspec
+
 from pollcore.facts import BootMs, Instant, Moment, Operation
 from pollcore.ports import Cooldown, Denial, OriginState, Pause, TurnOutcome
 
@@ -83,6 +85,12 @@ class Shared:
         """H3: this secret got a 401 from this origin."""
         key = (denial.credential, denial.origin)
         self._denials[key] = self._new_denials[key] = denial
+
+    def accepted(self, credential: str, origin: str, digest: str) -> None:
+        """Another token than the refused one is good: what waits may go on with what its credential buys."""
+        denial = self._denials.get((credential, origin))
+        if denial is not None and denial.unproved and denial.secret_digest != digest:
+            self.denied(msgspec.structs.replace(denial, digest=denial.secret_digest))
 
     def answered(self, origin: str, account: str) -> None:
         """The origin answers: what waited for it may go on."""

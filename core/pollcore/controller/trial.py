@@ -68,7 +68,7 @@ class Trial:
         self._shared = Shared()
         self._contracts = Contracts(store)
         self._prepare = Preparer(store, self._contracts, credentials, self._shared, chance, caps, owner)
-        self._exchange = Exchanger(transport, clock, chance, self._shared)
+        self._exchange = Exchanger(transport, clock, chance, self._shared, credentials.forget)
 
     async def prepare(self, operation: Operation, contract: Contract) -> Prepared:
         """What a poll of *operation* would do now: ready to send, or the write that says why not. Stores nothing.

@@ -40,6 +40,12 @@ from pollcore.facts import (
 )
 
 _NO_ROW_OF_429: Final = 0
+QUALIFIED: Final = {
+    "partial": "partial results may exist",
+    "empty": "it has no results",
+    "did_not_run": "it did not run",
+}
+"""What a qualifier says of a job that did not succeed."""
 
 
 def decide(
@@ -79,6 +85,8 @@ def decide(
     else:
         guidance, notes = valid_guidance(operation, reading, policy, now)
         said = _answer_says(operation, reading, policy, origin)
+    if isinstance(said, Escalate) and isinstance(reading, Observation):
+        said = _qualified(said, reading)
     if said is None:
         said = _limit_says(operation, reading, charge, now, origin)
     if said is None:
@@ -135,6 +143,15 @@ def _answer_says(operation: Operation, reading: Observation, policy: Policy, ori
             return _past_provider_expiry(operation, reading)
         case Verdict.TRANSPORT_FAILURE | Verdict.RATE_LIMITED:
             return None
+
+
+def _qualified(said: Escalate, reading: Observation) -> Escalate:
+    """S4: what a contract says of an end besides its state is told with the stop: there is no result to carry it."""
+    if not reading.qualifiers or not reading.verdict.is_final or reading.verdict is Verdict.SUCCEEDED:
+        return said
+    words = (f"{QUALIFIED[name]} ({name})" if name in QUALIFIED else name for name in reading.qualifiers)
+    told = "; ".join(part for part in (said.explanation, *words) if part)
+    return msgspec.structs.replace(said, explanation=told)
 
 
 def _succeeded(operation: Operation, reading: Observation) -> Decision:

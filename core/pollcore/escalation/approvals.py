@@ -160,8 +160,21 @@ def session_is_usable(session: Session, now: Moment) -> bool:
 
 
 def console_is_open(beats: Iterable[Instant], now: Instant) -> bool:
-    """Whether one of the newest heartbeats *beats* of consoles is fresh."""
-    return any(now - beat <= CONSOLE_FRESH_MS for beat in beats)
+    """Whether one of the newest heartbeats *beats* of consoles is fresh; one far ahead is of a clock set back since."""
+    return any(abs(now - beat) <= CONSOLE_FRESH_MS for beat in beats)
+
+
+class Spent(msgspec.Struct, frozen=True):
+    """What was left of a question's time at one look; whether its time ran from there on."""
+
+    at: Moment
+    left_ms: int
+    runs: bool
+
+    def left_at(self, now: Moment) -> int:
+        """ms left at a later look, by the boot clock; of another boot: as much as there was."""
+        gone = now.boot - self.at.boot if self.runs and self.at.boot_id == now.boot_id else 0
+        return max(0, self.left_ms - max(0, gone))
 
 
 def answer_left(asked_at: Instant, consoles: Iterable[tuple[Instant, Instant]], now: Instant) -> int:
@@ -169,6 +182,8 @@ def answer_left(asked_at: Instant, consoles: Iterable[tuple[Instant, Instant]], 
 
     Args:
         consoles: Start and newest heartbeat of every console that is known, also of those that are closed.
+
+    By the wall clock alone, so it stands still while a clock that was set back catches up: `Spent` is the other limit.
     """
     spans = []
     for started, beat in consoles:

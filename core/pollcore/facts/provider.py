@@ -101,6 +101,8 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     clock_skew_ms: int | None = None
     """Set when the answer's `Date` and our clock are more than 2 s apart (T3)."""
     result: ResultPointer | None = None
+    qualifiers: tuple[str, ...] = ()
+    """What the contract says of this end besides its state; a success carries them in its result as well."""
     provider_error: str | None = None
     error_details_missing: bool = False
     progress: str | None = None

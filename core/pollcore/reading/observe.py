@@ -265,6 +265,7 @@ def observed(look: Look, draft: Draft, told: Guided, memory: Memory) -> Observat
         cancelling=draft.cancelling,
         detail=draft.detail,
         explanation=draft.explanation,
+        qualifiers=draft.qualifiers,
         near_match=draft.near_match,
         guidance=told.guidance,
         hint_faults=told.faults,

@@ -52,6 +52,14 @@ def test_the_card_has_the_articles_lines_in_the_articles_order():
     ]
 
 
+@pytest.mark.rule("E4", "G4")
+def test_a_limit_that_has_passed_is_said_to_be_counted_from_the_key():
+    """What is granted is the span: the time beside it moves on while the card is open."""
+    before, after = drawn(now=made.at("10:59:00")).text(), drawn(now=made.at("11:01:00")).text()
+    assert "    deadline 11:00:00 UTC -> 11:15:00 UTC" in before
+    assert "    deadline 11:00:00 UTC -> 11:16:00 UTC, counted from your key" in after
+
+
 @pytest.mark.rule("E3")
 def test_each_choice_on_the_card_shows_old_and_new_limits_and_what_it_leads_to():
     text = "\n".join(drawn().text())

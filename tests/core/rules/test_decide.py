@@ -76,6 +76,15 @@ def test_a_jobs_end_names_its_fate_and_asks(verdict: Verdict, status: Status, re
     assert (found.status, found.reason, found.asks) == (status, reason, True)
 
 
+@pytest.mark.rule("S4", "S9")
+@pytest.mark.parametrize("verdict", [Verdict.FAILED, Verdict.CANCELLED, Verdict.EXPIRED])
+def test_what_qualifies_an_end_that_is_no_success_is_told_with_the_stop(verdict: Verdict) -> None:
+    found = stopped(operation(), answer(verdict, "ended", explanation="it was stopped", qualifiers=("partial",)))
+    assert found.explanation == "it was stopped; partial results may exist (partial)"
+    found = stopped(operation(), answer(verdict, "ended", qualifiers=("did_not_run", "empty")))
+    assert found.explanation == "it did not run (did_not_run); it has no results (empty)"
+
+
 @pytest.mark.rule("X4")
 def test_a_failed_job_keeps_the_providers_error_and_says_when_there_is_none() -> None:
     assert stopped(operation(), answer(Verdict.FAILED, "failed", provider_error="E42")).explanation == "E42"

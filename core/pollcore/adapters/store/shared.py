@@ -51,7 +51,7 @@ class InForce(msgspec.Struct, frozen=True):
             any((c.provider, c.account, c.credential) == (provider, account, o.credential) for c in self.cooldowns)
             or any(p.provider == provider and p.account in (None, account) for p in self.pauses)
             or any(
-                (d.credential, d.origin, d.digest) == (o.credential, claim.origin, claim.secret_digest)
+                (d.credential, d.origin, d.secret_digest) == (o.credential, claim.origin, claim.secret_digest)
                 for d in self.denials
             )
             or any(
