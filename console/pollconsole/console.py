@@ -20,16 +20,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
+from textual import events
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
 from pollconsole import attention, bridge, memory, sessions
-from pollconsole.core_thread import CoreThread
+from pollconsole.core_thread import CoreThread, other_core
 from pollconsole.mailbox import CoreRole
 from pollconsole.palette_app import PaletteApp
 from pollconsole.screens.base import ConsoleScreen, bound
 from pollconsole.screens.live import LiveScreen
-from pollconsole.state import State
+from pollconsole.state import State, Stays
 from pollconsole.theme_choice import Colours
 from pollcore.facts import Operator, PollconsoleError
 
@@ -89,6 +90,8 @@ class ConsoleApp(PaletteApp):
         self._who_asked = False
         self._reads = False
         self._sessions = self.state.board.latest.sessions
+        self._attached_to: int | None = None
+        """The process whose core this console shows."""
         self._live: LiveScreen | None = None
         self._attention = attention.Attention()
 
@@ -148,6 +151,7 @@ class ConsoleApp(PaletteApp):
             self._who_asked = True
             self.run_worker(self._who())
         self.notice_audit()
+        self._notice_takeover()
         self._notice_sessions()
         self._notice_reading()
         self._guide()
@@ -157,6 +161,23 @@ class ConsoleApp(PaletteApp):
         if screen is not None and screen.ready:
             screen.tick(state.now(), changed)
         self._keep_changes()
+
+    def _notice_takeover(self) -> None:
+        """The core that this console showed is gone and this one polls: closing it means another thing from now on."""
+        latest = self.state.board.latest
+        if latest.role is CoreRole.ATTACHED:
+            beats = [beat for beat in latest.beats if beat.kind == "run" and not beat.gone]
+            other = other_core(beats, self.state.now())
+            self._attached_to = other.pid if other is not None else self._attached_to
+        elif latest.role is CoreRole.OWN and self._attached_to is not None:
+            pid, self._attached_to = self._attached_to, None
+            said = f"the core of run {pid} is gone: this screen polls now; closing it stops the polling"
+            self.state.say(said, "attention", Stays.UNTIL_SEEN)
+
+    async def on_event(self, event: events.Event) -> None:
+        if isinstance(event, events.Key):
+            self.state.key_pressed(line_shown=isinstance(self.screen, LiveScreen))
+        await super().on_event(event)
 
     def _notice_sessions(self) -> None:
         """A session that ended is told (G6): what it let out asks again."""
@@ -211,8 +232,9 @@ class ConsoleApp(PaletteApp):
             self.state.say(f"the screen stood still for {stood:.0f} s; the core went on", "attention")
 
     def terminal_stalled(self, seconds: float) -> None:
-        """Whoever looks must know how old what he saw was."""
-        self.state.say(f"the terminal was stalled for {seconds:.0f} s; the core went on", "attention")
+        """Whoever looks must know how old what he saw was; once he pressed a key he does."""
+        said = f"the terminal was stalled for {seconds:.0f} s; the core went on"
+        self.state.say(said, "attention", Stays.UNTIL_A_KEY)
 
     async def _who(self) -> None:
         """Learn who sits here, and what a newcomer must be told once (a new home's public key)."""
@@ -325,6 +347,9 @@ class ConsoleApp(PaletteApp):
         live = board.figures(self.state.now()).live
         count = f"{live:,} live wait{'s' * (live != 1)}"
         if board.latest.role is CoreRole.OWN:
+            other = other_core(board.latest.beats, self.state.now())
+            if other is not None:
+                return f"its core stops; another core ({other.kind} {other.pid}) polls on with {count}"
             return f"its core stops, {count} stand still; jobs go on"
         if board.latest.role is CoreRole.ATTACHED:
             return f"another process goes on with {count}"

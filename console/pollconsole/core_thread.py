@@ -14,10 +14,13 @@ import asyncio
 import concurrent.futures
 import contextlib
 import os
+import socket
 import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+
+import msgspec
 
 from pollconsole.core_log import CoreLog
 from pollconsole.mailbox import Beat, CoreRole, Delta, Mailbox, SessionLeft, Trouble
@@ -351,8 +354,13 @@ class CoreThread:
 
     @staticmethod
     async def _beats(core: bridge.Core) -> tuple[Beat, ...]:
-        workers = await core.store.workers()
-        return tuple(Beat(w.owner, w.pid, w.kind, w.beat_at, w.beat_boot, w.boot_id, w.host) for w in workers)
+        now, here = core.clock.now(), (os.getpid(), socket.gethostname())
+        beats = []
+        for w in await core.store.workers():
+            beat = Beat(w.owner, w.pid, w.kind, w.beat_at, w.beat_boot, w.boot_id, w.host, mine=(w.pid, w.host) == here)
+            gone = beat_age_ms(beat, now) < OTHER_SILENT_MS and core.is_gone(w.owner, w.host)
+            beats.append(msgspec.structs.replace(beat, gone=True) if gone else beat)
+        return tuple(beats)
 
     # --- polling ------------------------------------------------------------------------------------------------------
 
@@ -407,10 +415,25 @@ class CoreThread:
             beats = await self._beats(core)
         except StoreUnusable:
             return True
-        return any(
-            beat.kind == "run" and beat_age_ms(beat, now) < OTHER_SILENT_MS and not core.is_gone(beat.owner, beat.host)
-            for beat in beats
-        )
+        return any(beat.kind == "run" and is_alive(beat, now) for beat in beats)
+
+
+def is_alive(beat: Beat, now: Moment) -> bool:
+    """Whether that core polls as far as is known: it beat lately and is not proved to have ended."""
+    return not beat.gone and beat_age_ms(beat, now) < OTHER_SILENT_MS
+
+
+def other_core(beats: Sequence[Beat], now: Moment) -> Beat | None:
+    """The newest sign of life of a core of another process that polls this store; None: there is none."""
+    others = [beat for beat in beats if not beat.mine and is_alive(beat, now)]
+    return min(others, key=lambda beat: beat_age_ms(beat, now), default=None)
+
+
+def is_polled(latest: Delta, now: Moment) -> bool:
+    """Whether some core polls what is shown; while this one starts nobody knows yet, and it counts as polled."""
+    if latest.role in (CoreRole.STARTING, CoreRole.OWN):
+        return True
+    return any(is_alive(beat, now) for beat in latest.beats)
 
 
 def beat_age_ms(beat: Beat, now: Moment) -> int:

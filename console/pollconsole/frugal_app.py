@@ -75,7 +75,7 @@ class FrugalApp(App[ReturnType], Generic[ReturnType]):
         now = driver.clock()
         if driver.progressed:
             driver.progressed = False
-            stood = self._flow.answered(now)
+            stood = self._flow.answered(driver.progressed_at)
             if stood:
                 self.call_later(self.terminal_stalled, stood)
         return driver.unread or self._flow.is_behind(now)

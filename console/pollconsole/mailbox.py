@@ -41,6 +41,10 @@ class Beat(msgspec.Struct, frozen=True):
     beat_boot: BootMs
     boot_id: str
     host: str = ""
+    gone: bool = False
+    """Proved to have ended, however young its beat is."""
+    mine: bool = False
+    """This process's own."""
 
 
 class Trouble(msgspec.Struct, frozen=True):

@@ -138,8 +138,9 @@ def _figure_cells(allowed: int, used: int) -> int:
     return len(str(max(allowed, used))) + len(str(allowed)) + 2
 
 
-def cell(key: str, operation: Operation, now: Moment, asked: bool) -> Span:
-    """The text and role of one cell. *asked*: an open question waits for a decision on this operation."""
+def cell(key: str, operation: Operation, now: Moment, asked: bool, polled: bool = True) -> Span:
+    """The text and role of one cell. *asked*: an open question waits for a decision on this operation; *polled*: some
+    core polls."""
     match key:
         case "operation":
             return safe(operation.operation_id, MAX_CELL), "attention-text" if asked else "text"
@@ -151,7 +152,7 @@ def cell(key: str, operation: Operation, now: Moment, asked: bool) -> Span:
             state = operation.last_known_state
             return (words.NOTHING, "faint") if state is None else (safe(state, MAX_CELL), "text")
         case "next":
-            return next_span(operation, now)
+            return next_span(operation, now, polled=polled)
         case "left":
             return left_span(operation, now)
         case "requests":
@@ -164,11 +165,13 @@ def cell(key: str, operation: Operation, now: Moment, asked: bool) -> Span:
             return note_span(operation, now, asked)
 
 
-def row(operation: Operation, now: Moment, columns: tuple[Column, ...], *, asked: bool) -> tuple[Span, ...]:
+def row(
+    operation: Operation, now: Moment, columns: tuple[Column, ...], *, asked: bool, polled: bool = True
+) -> tuple[Span, ...]:
     """All cells of one row, padded to their columns' widths."""
     cells = []
     for column in columns:
-        words_, role = cell(column.key, operation, now, asked)
+        words_, role = cell(column.key, operation, now, asked, polled)
         if column.key == "status" and cell_len(words_) > column.width:
             words_ = words_[GLYPH:]  # the word says it; the glyph is for those who have room
         cells.append((fit(words_, column.width, right=column.right), role))
@@ -183,12 +186,15 @@ def status_span(operation: Operation, asked: bool) -> Span:
     return f"{glyph} {word}", STATUS_ROLE[operation.status]
 
 
-def next_span(operation: Operation, now: Moment) -> Span:
-    """When the next request goes out; a held one shows when the hold ends."""
+def next_span(operation: Operation, now: Moment, *, polled: bool = True) -> Span:
+    """When the next request goes out; a held one shows when the hold ends. Not *polled*: no core lives, so nothing
+    whose time has passed goes out now."""
     at = operation.hold_until if operation.status is Status.HELD else operation.next_poll_at
     if operation.status not in (Status.WAITING, Status.HELD) or at is None:
         return words.NOTHING, "faint"
     left = at - now.wall
+    if left <= 0 and not polled:
+        return words.NOTHING, "faint"
     if left <= 0:
         return ("now", "calm") if operation.lease_owner is None else ("asking", "calm")
     return short_countdown(left), "held" if operation.status is Status.HELD else "text"

@@ -87,6 +87,8 @@ class StampingDriver(_Base):
         self._progress: tuple[int, int] | None = None
         self.progressed = False
         """The terminal answered `ask_progress`; whoever asked takes note and resets it."""
+        self.progressed_at = 0.0
+        """When that answer came, by `clock`: nobody may take note of it for long where nothing is drawn."""
         self.title: str | None = None
         """What the terminal's title is by us; None: it is not ours."""
         self.written = 0
@@ -152,7 +154,7 @@ class StampingDriver(_Base):
                 return
             message = Pointer()
         if isinstance(message, FenceReply) and (message.row, message.column) == self._progress:
-            self._progress, self.progressed = None, True
+            self._progress, self.progressed_at, self.progressed = None, reading[1], True
             return
         stamped = (events.Key, events.Paste, events.MouseEvent, events.AppFocus, events.AppBlur)
         if isinstance(message, (*stamped, Pointer, Stray, FenceReply)):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from enum import StrEnum
 from typing import Any, Final
 
 import msgspec
@@ -25,11 +26,22 @@ YOUNG_S: Final = 15.0
 MAX_STORY: Final = 5_000
 """Lines of one story on a screen; `audit show` prints all."""
 MAX_DONE: Final = 500
+MAX_NOTES: Final = 200
 NEVER: Final = Moment(Instant(0), BootMs(0), "")
 
 
 def _nobody(reads: bool) -> None:
     """Nobody wants to know."""
+
+
+class Stays(StrEnum):
+    """How long a message stands on the message line; the list of messages keeps it in any case."""
+
+    A_WHILE = "a_while"
+    UNTIL_A_KEY = "until_a_key"
+    """A while, and gone with the next key."""
+    UNTIL_SEEN = "until_seen"
+    """Until a key is pressed where it stands, and a while at least."""
 
 
 class Message(msgspec.Struct, frozen=True):
@@ -40,11 +52,16 @@ class Message(msgspec.Struct, frozen=True):
     role: str
     said_s: float
     """The screen's own clock: how long a message stands is for eyes, which no demo compresses."""
+    stays: Stays = Stays.A_WHILE
+    keyed: bool = False
+    """A key was pressed that ends its staying."""
 
     @property
     def young(self) -> bool:
         """Whether it still stands on the message line."""
-        return time.monotonic() - self.said_s < YOUNG_S
+        if self.stays is Stays.UNTIL_A_KEY and self.keyed:
+            return False
+        return time.monotonic() - self.said_s < YOUNG_S or (self.stays is Stays.UNTIL_SEEN and not self.keyed)
 
 
 class State:
@@ -57,6 +74,8 @@ class State:
         self.title = safe(title, 20)
         self.read_only = read_only
         self.messages: deque[Message] = deque(maxlen=MAX_MESSAGES)
+        self.notes: dict[str, str] = {}
+        """Notes that were written and not recorded yet, by the question of their card."""
         self.done: dict[str, str] = {}
         """What a decision of this console did, by operation id: shown on the row."""
         self.view = View.ALL
@@ -82,9 +101,29 @@ class State:
         """The core's clock; before it is open, the beginning of time (nothing is drawn then)."""
         return self.link.now() or NEVER
 
-    def say(self, words: str, role: str = "text") -> None:
+    def say(self, words: str, role: str = "text", stays: Stays = Stays.A_WHILE) -> None:
         """Put a message on the message line and in the list of messages; made harmless here."""
-        self.messages.append(Message(self.now().wall, safe(words, 400), role, time.monotonic()))
+        self.messages.append(Message(self.now().wall, safe(words, 400), role, time.monotonic(), stays))
+
+    @property
+    def message(self) -> Message | None:
+        """What stands on the message line: the newest message that still does."""
+        return next((each for each in reversed(self.messages) if each.young), None)
+
+    def key_pressed(self, *, line_shown: bool) -> None:
+        """Somebody is there. *line_shown*: the message line was before his eyes."""
+        for at, each in enumerate(self.messages):
+            ends = each.stays is Stays.UNTIL_A_KEY or (each.stays is Stays.UNTIL_SEEN and line_shown)
+            if ends and not each.keyed:
+                self.messages[at] = msgspec.structs.replace(each, keyed=True)
+
+    def keep_note(self, question: str, note: str) -> None:
+        """Keep the *note* of a card that may be left; an empty one forgets it."""
+        self.notes.pop(question, None)
+        if note:
+            self.notes[question] = note
+        while len(self.notes) > MAX_NOTES:
+            del self.notes[next(iter(self.notes))]
 
     def did(self, operation_id: str, words: str) -> None:
         """Remember what a decision did, for its row."""

@@ -145,7 +145,10 @@ class CredentialModes(Protocol):
 
 
 class ContractKnown(msgspec.Struct, frozen=True, kw_only=True):
-    """What operators did with one contract digest: said what its requests are (X7), looked at its text (G5)."""
+    """What operators did with one contract digest: said what its requests are (X7), looked at it (G5).
+
+    An approved first use counts as looked at by that operator, where nobody opened its text before.
+    """
 
     digest: str
     use: ContractUse | None = None

@@ -18,8 +18,9 @@ import msgspec
 from pollconsole import bridge
 from pollconsole.cli import out, present
 from pollconsole.cli.plain_cards import Cards, Look, Opened, head, others_line
-from pollconsole.core_thread import CoreRunner, CoreThread
-from pollconsole.mailbox import CoreRole, Delta
+from pollconsole.core_thread import CoreRunner, CoreThread, other_core
+from pollconsole.mailbox import Beat, CoreRole, Delta
+from pollconsole.safe import safe
 from pollcore.facts import DAY, Instant, Operation, PollconsoleError, Status, clock_time, iso
 
 LOOK_S: Final = 0.5
@@ -64,6 +65,7 @@ class _Teller:
         self._operations: dict[str, Operation] = {}
         self._cards = Cards()
         self._role: CoreRole | None = None
+        self._beats: tuple[Beat, ...] = ()
         self._health: str | None = None
         self._audit: str | None = None
         self._noticed = 0
@@ -154,6 +156,7 @@ class _Teller:
         out.text(f"{clock_time(at)} {line}")
 
     def _tell_role(self, delta: Delta) -> None:
+        self._beats = delta.beats
         if delta.role is not self._role:
             self._role = delta.role
             if delta.role in _ROLES:
@@ -171,6 +174,11 @@ class _Teller:
         live = sum(not operation.status.is_end for operation in self._operations.values())
         count = f"{live:,} live wait{'s' * (live != 1)}"
         if self._role is CoreRole.OWN:
+            now = self._link.now()
+            other = None if now is None else other_core(self._beats, now)
+            if other is not None:
+                kind = safe(other.kind, 8)
+                return f"the core of this process stops; another core ({kind} {other.pid}) polls on with {count}"
             return f"the core of this process stops, {count} stand still; jobs go on at their providers"
         if self._role is CoreRole.ATTACHED:
             return f"another process goes on with {count}"

@@ -109,6 +109,7 @@ class CardScreen(DecidingScreen):
     def _draw(self, shown: Shown) -> None:
         """Draw *shown* and guard exactly these lines."""
         self.shown = shown
+        self.recall_note(shown.question.escalation_id)
         self.show_lines(body_lines(shown.card, self.text_width))
         self.query_one("#clock", OneLine).display = does_expire(shown.question)
         self.tick(self.state.now(), True)
@@ -178,6 +179,7 @@ class CardScreen(DecidingScreen):
         self._over = True
         if self.note.writing:
             self.note.end(keep=True)
+            self.state.keep_note(self._noted, self.note.text)
             self._draw_note()
         self.guarded.guard_close()
         self._view = None
@@ -210,12 +212,13 @@ class CardScreen(DecidingScreen):
             self._load()
 
     def painted(self) -> None:
-        """Tell once that the card was before somebody's eyes: its expiry is another one then (G7)."""
+        """Tell once that the card was before somebody's eyes: a handover says so, and its expiry is another one then
+        (G7)."""
         shown = self.shown
         if shown is None or self.state.read_only or self._seen == shown.question.escalation_id:
             return
         self._seen = shown.question.escalation_id
-        if does_expire(shown.question):
+        if shown.question.operation_id:
             self.run_worker(self._tell_seen(shown.question))
 
     async def _tell_seen(self, question: Escalation) -> None:
@@ -237,10 +240,11 @@ class CardScreen(DecidingScreen):
     def _moved(self, shown: Shown) -> bool:
         board = self.state.board
         question = board.questions.get(self.operation_id)
-        operation = board.operations.get(self.operation_id)
+        operation, drawn = board.operations.get(self.operation_id), shown.operation
+        if operation is not None and drawn is not None and operation.version < drawn.version:
+            return False  # the board is older than the card: it does not know yet what was asked last
         if board.latest.change and (question is None or question.escalation_id != shown.question.escalation_id):
             return True
-        drawn = shown.operation
         return operation is not None and drawn is not None and operation.version > drawn.version
 
     # --- decisions ----------------------------------------------------------------------------------------------------
@@ -267,6 +271,7 @@ class CardScreen(DecidingScreen):
         except PollconsoleError as error:
             self._again(f"refused: {error}")
         else:
+            self.forget_note()
             said = outcome_words(shown.operation, after, choice)
             self.state.did(after.operation_id, said)
             self.state.say(f"{after.operation_id}: {said}", "good")

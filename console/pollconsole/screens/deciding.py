@@ -69,6 +69,8 @@ class DecidingScreen(ConsoleScreen):
         super().__init__(state)
         self.notice: Line = ()
         self.note = Note()
+        self._noted = ""
+        """The question that the note belongs to."""
         self._busy = False
         self._view: GuardView | None = None
         self._confirms: Mapping[str, Sequence[Line]] = {}
@@ -117,6 +119,16 @@ class DecidingScreen(ConsoleScreen):
 
     def painted(self) -> None:
         """The card was written to the terminal, its first page at least; called again and again."""
+
+    def recall_note(self, question: str) -> None:
+        """*question* is about to be drawn: with the note that was written on it when its card was left."""
+        self._noted = question
+        if not self.note.text and not self.note.writing:
+            self.note.text = self.state.notes.get(question, "")
+
+    def forget_note(self) -> None:
+        """It was recorded with a decision."""
+        self.state.keep_note(self._noted, "")
 
     def show_reading(self, notice: Line = ()) -> None:
         """Nothing is shown yet, so nothing can be decided."""
@@ -267,6 +279,7 @@ class DecidingScreen(ConsoleScreen):
             self._draw_note()
             return
         self.note.end(keep=event.key == "enter")
+        self.state.keep_note(self._noted, self.note.text)
         self._draw_note()
         self.query_one("#card", LinesView).scroll_home(animate=False)  # it must be seen whole once more
         self.guard_again()

@@ -9,6 +9,8 @@ Source: spec E10, E7, G3, G4, G8.
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Sequence
 from typing import Any, ClassVar, Final, Protocol
 
 from textual.binding import Binding, BindingType
@@ -27,6 +29,8 @@ from pollconsole.state import MAX_DONE
 from pollconsole.state import State as Shared
 from pollcore.facts import Moment, PollconsoleError, Stale, StopReason
 
+MAX_SEEN: Final = 100
+"""Questions of one card that are told to be seen; a handover tells of the whole cause by one."""
 READ_LIMIT_S: Final = 60.0
 """How long drawing thousands of operations may take."""
 
@@ -62,6 +66,8 @@ class GroupScreen(DecidingScreen):
         self._since: Line = ()
         self._looked = False
         """The contract was opened from here."""
+        self._seen = ""
+        """The card that was told to be seen, by its digest."""
 
     def on_mount(self) -> None:
         self._load()
@@ -97,11 +103,28 @@ class GroupScreen(DecidingScreen):
         """Draw *shown* and guard exactly these lines."""
         self.shown = shown
         card = shown.card
+        self.recall_note(f"{shown.cause} {card.members[0].escalation_id}" if card.members else shown.cause)
         self.show_lines(body_lines(card, shown.left_out, self.text_width))
         self.tick(self.state.now(), True)
         keys = tuple(self._key(option) for option in card.choices if option.unavailable is None)
         confirms = {option.key: confirm_lines(option, card.count) for option in card.choices}
         self.guard(shown.digest, keys, confirms)
+
+    def painted(self) -> None:
+        """Tell once that the card of these questions was before somebody's eyes, as the single card does."""
+        shown = self.shown
+        if shown is None or self.state.read_only or self._seen == shown.digest:
+            return
+        self._seen = shown.digest
+        self.run_worker(self._tell_seen(shown.card.members[:MAX_SEEN]))
+
+    async def _tell_seen(self, members: Sequence[Any]) -> None:
+        async def body(core: Any) -> None:
+            for each in members:
+                await core.actions.seen(each.operation_id, each.escalation_id)
+
+        with contextlib.suppress(PollconsoleError):  # a record that says less, and nothing that anybody relies on
+            await self.state.link.ask(body, keep=True)
 
     @staticmethod
     def _key(option: GroupOption) -> Key:
@@ -163,6 +186,7 @@ class GroupScreen(DecidingScreen):
 
     def _tell(self, outcome: AnyOutcome) -> None:
         self._busy = False
+        self.forget_note()
         words = outcome_words(outcome)
         self.state.say(words, "attention" if outcome.refused else "good")
         for name in outcome.done[:MAX_DONE]:

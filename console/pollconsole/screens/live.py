@@ -173,10 +173,10 @@ class LiveScreen(ListKeys):
     def _draw_said(self, now: Moment) -> None:
         """The newest message while it is young, else what the row under the cursor says."""
         line = self.query_one("#said", OneLine)
-        messages = self.state.messages
-        if messages and messages[-1].young:
+        message = self.state.message
+        if message is not None:
             line.show(
-                ((" ", "text"), (messages[-1].text, messages[-1].role)),
+                ((" ", "text"), (message.text, message.role)),
                 ((f"{self.key_of('messages')} messages ", "faint"),),
             )
             return

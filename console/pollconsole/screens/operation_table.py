@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from pollconsole import rows
 from pollconsole.board import View
+from pollconsole.core_thread import is_polled
 from pollconsole.draw import Line, Span, fit, text, width_of
 from pollconsole.state import State
 from pollconsole.widgets import Table
@@ -53,7 +54,7 @@ class OperationTable(Table):
             return (("  ", "text"), text(operation_id, "faint"))
         asked = state.board.asked(operation)
         columns = self.shape
-        cells = list(rows.row(operation, now, columns, asked=asked))
+        cells = list(rows.row(operation, now, columns, asked=asked, polled=is_polled(state.board.latest, now)))
         did = state.done.get(operation_id)
         if did is not None and columns[-1].key == "note":
             cells[-1] = (fit(did, columns[-1].width), "good")

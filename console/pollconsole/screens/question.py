@@ -54,6 +54,7 @@ class QuestionScreen(CardScreen):
         except PollconsoleError as error:
             self._again(f"refused: {error}")
         else:
+            self.forget_note()
             self.state.say(f"{name}: {choice.label}", "good")
             self._busy = False
             if self.is_current:

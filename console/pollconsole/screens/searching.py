@@ -50,9 +50,9 @@ class SearchingScreen(ConsoleScreen):
 
     def said_line(self) -> Line:
         """What was just said, while it is young."""
-        messages = self.state.messages
-        if messages and messages[-1].young:
-            return ((" ", "text"), (messages[-1].text, messages[-1].role), (" ", "text"))
+        message = self.state.message
+        if message is not None:
+            return ((" ", "text"), (message.text, message.role), (" ", "text"))
         return ()
 
     def search_keys(self) -> bool:

@@ -12,14 +12,12 @@ import time
 from typing import Final
 
 from pollconsole import sessions, times
-from pollconsole.core_thread import beat_age_ms
+from pollconsole.core_thread import beat_age_ms, is_alive
 from pollconsole.draw import Line, Span, text, width_of
 from pollconsole.mailbox import Beat, CoreRole
 from pollconsole.state import State
 from pollcore.facts import Moment, clock_time
 
-LATE_BEAT_MS: Final = 35_000
-"""A core beats every 10 s; older than this its age is shown as wrong."""
 STALE_S: Final = 5.0
 """The store is read every 2 s at least; older than this the age of what is shown is told."""
 MAX_HOST: Final = 16
@@ -81,16 +79,18 @@ def _core(state: State, now: Moment, form: int) -> Span:
 
 
 def _polling(state: State, now: Moment) -> Beat:
-    """The newest sign of life of a core without a screen, where this console shows another's; else the newest."""
+    """Of the cores that live, the newest sign of life, of one without a screen first where this console shows
+    another's; where none lives, the newest of all."""
     beats = state.board.latest.beats
-    others = [beat for beat in beats if beat.kind == "run"]
-    chosen = others if others and state.board.latest.role is not CoreRole.OWN else beats
+    living = [beat for beat in beats if is_alive(beat, now)]
+    others = [beat for beat in living if beat.kind == "run"]
+    chosen = others if others and state.board.latest.role is not CoreRole.OWN else living or beats
     return min(chosen, key=lambda beat: beat_age_ms(beat, now))
 
 
 def _is_late(state: State, now: Moment) -> bool:
     beats = state.board.latest.beats
-    return not beats or beat_age_ms(_polling(state, now), now) > LATE_BEAT_MS
+    return not beats or not is_alive(_polling(state, now), now)
 
 
 def _stale(state: State) -> list[Span]:

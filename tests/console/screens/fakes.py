@@ -6,6 +6,8 @@ What decisions do is proved over a real core elsewhere; here it is enough that a
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from types import SimpleNamespace
@@ -250,6 +252,7 @@ class FakeActions:
 
     async def open_question(self, operation_id: str, operator: Operator) -> Escalation:
         row = self.core.store.rows[operation_id]
+        row = msgspec.structs.replace(row, version=row.version + 1)
         question = Escalation(
             escalation_id=f"esc-{operation_id}",
             operation_id=operation_id,
@@ -367,8 +370,8 @@ class FakeController:
             self.core.store.beats = [
                 Worker(
                     owner="me",
-                    pid=1,
-                    host="h",
+                    pid=os.getpid(),
+                    host=socket.gethostname(),
                     kind="console",
                     started_at=now.wall,
                     beat_at=now.wall,

@@ -23,7 +23,7 @@ _KNOWN: Final = (
 
 
 def known(conn: Any, digests: Sequence[str]) -> Mapping[str, ContractKnown]:
-    """What is kept of each; every digest is there."""
+    """What is kept of each; every digest is there. Whoever said what it is has looked at it (G5, X7)."""
     wanted = msgspec.json.encode(list(dict.fromkeys(digests))).decode()
     return {row[0]: _record(row) for row in conn.execute(_KNOWN, (wanted,)).fetchall()}
 
@@ -35,8 +35,8 @@ def _record(row: tuple[Any, ...]) -> ContractKnown:
         use=None if use is None else ContractUse(use),
         decided_at=decided_at,
         decided_by=decided_by,
-        seen_at=seen_at,
-        seen_by=seen_by,
+        seen_at=decided_at if seen_at is None else seen_at,
+        seen_by=decided_by if seen_at is None else seen_by,
     )
 
 
