@@ -11,7 +11,6 @@ from enum import StrEnum
 from typing import Final, Protocol
 
 from pollcore.facts import SECOND, BootMs, Instant, Moment, Operation, Status, iso
-from pollcore.story import visible
 
 POLLING_KINDS: Final = frozenset({"run", "console", "demo"})
 """Kinds of worker that send status requests."""
@@ -177,6 +176,8 @@ def _going_on(operation: Operation, silent: int | None) -> str:
 
 def _succeeded(operation: Operation) -> str:
     result = operation.result
+    from pollcore.story import visible  # it brings every word of a story, and a console's start needs none
+
     permits = "fetch_result" if result is None else visible(result.permits)[:MAX_PERMITS]
     said = f"Take the one action that this success permits, {permits}, once, with 'pollconsole fetch'"
     if result is not None and not result.validated:

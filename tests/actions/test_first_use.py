@@ -275,3 +275,19 @@ async def test_a_contract_file_is_marked_until_an_operator_has_seen_it(tmp_path:
         assert told.operator
         h.write_contract(UNTRIED, ('["failed"]', '["failed", "broken"]'))
         assert mark in (await h.card()).card.text()
+
+
+@pytest.mark.rule("G5", "X7")
+async def test_a_contract_whose_first_use_was_approved_was_looked_at_by_that_operator(tmp_path: Path) -> None:
+    unseen = "Contract file: new or changed, no operator has looked at it"
+    async with house(tmp_path, UNTRIED) as h:
+        asked = await h.submit("job-1", RUNNING)
+        assert unseen in (await h.card()).card.text()
+        await h.choose(ChoiceKind.APPROVE, label=ACTION)
+        await h.run(10 * 60_000)
+        question = await h.question()
+        assert question is not None
+        assert question.reason is StopReason.CALL_APPROVAL
+        assert unseen not in (await h.card()).card.text()
+        known = (await h.core.store.contracts_known((asked.contract_digest,)))[asked.contract_digest]
+        assert (known.seen_at, known.seen_by) == (known.decided_at, str(OPERATOR))
