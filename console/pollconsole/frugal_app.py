@@ -6,7 +6,7 @@ behind; then the newest picture is drawn once it has caught up. Must not know: w
 So no stale frames pile up, a terminal that stops reading does not stop this loop (the writer's queue would fill and
 block it), and keys typed meanwhile are handled.
 
-Read by source, Textual 8.2.8: `App._display`, through which each frame goes.
+Read by source, Textual 8.2.8: `App._display`, through which each frame goes; `Widget._styles_cache`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Final, Generic, TypeVar
 
 from textual import events
 from textual.app import App
+from textual.await_complete import AwaitComplete
 from textual.geometry import Size
 
 from pollconsole.flow import STALL_S, Flow
@@ -97,6 +98,12 @@ class FrugalApp(App[ReturnType], Generic[ReturnType]):
         stood = driver.clock() - since
         if stood > STALL_S and not self.asks_terminal:
             self.terminal_stalled(stood)
+
+    def pop_screen(self) -> AwaitComplete:
+        """As Textual's, whose caches by method keep what every widget of the last thousand screens had drawn."""
+        for widget in (self.screen, *self.screen.query("*")):
+            widget._styles_cache.clear()
+        return super().pop_screen()
 
     async def on_event(self, event: events.Event) -> None:
         if isinstance(event, events.Resize):
