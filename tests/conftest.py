@@ -57,6 +57,7 @@ SLOW_PLACES = (
     "controller/",
     "core/whatif/",
     "live/",
+    "outside/test_notices_pure.py",
     "processes/",
     "trust/test_every_grant.py",
 )
@@ -67,6 +68,7 @@ NO_HOME = "/dev/null/a-test-must-name-its-home"
 
 #: Two slow cores make no test wrong: no deadline, no complaint about slow generation.
 _PATIENT = settings(deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", _PATIENT, max_examples=8)  # of `./check fast`; the whole run tries more
 settings.register_profile("fast", _PATIENT, max_examples=25)
 settings.register_profile("ci", _PATIENT, max_examples=200)
 
