@@ -109,6 +109,7 @@ class World:
 
     def environment(self) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("TEXTUAL", "DBUS"))}
+        kept["TERM"] = "xterm-256color"
         paths = os.pathsep.join((str(ROOT / "core"), str(ROOT / "console"), str(ROOT)))
         # an environment that would lead what is sent astray, were it obeyed
         astray = {

@@ -113,7 +113,7 @@ def provider() -> Iterator[Provider]:
 
 def environment() -> dict[str, str]:
     path = os.pathsep.join(str(ROOT / part) for part in ("core", "console"))
-    return {**os.environ, "PYTHONPATH": path, "POLLCONSOLE_HOME": ""}
+    return {**os.environ, "TERM": "xterm-256color", "PYTHONPATH": path, "POLLCONSOLE_HOME": ""}
 
 
 class Desk:

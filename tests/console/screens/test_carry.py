@@ -234,7 +234,7 @@ async def test_the_filtered_view_is_exported_as_csv_beside_the_json_lines(fake: 
         ids = list(live.table.ids)
         await pilot.press("X", "x")
         await until(pilot, lambda: len(list((tmp_path / "exports").iterdir())) == 3, "two more files")
-        assert "exports/operations-" in screen_text(app)
+        await until(pilot, lambda: "exports/operations-" in screen_text(app), "it says where")
     first = min((tmp_path / "exports").glob("*.csv"))
     assert first.stat().st_mode & 0o777 == 0o600
     rows = list(csv.reader(io.StringIO(first.read_text("utf-8"))))
