@@ -16,6 +16,7 @@ import msgspec
 from pollcore import escalation, grants
 from pollcore.actions import first_use, perform, resubmit, uses
 from pollcore.actions.circumstances import circumstances
+from pollcore.actions.decision import decision_write
 from pollcore.actions.desk import Desk
 from pollcore.card import Card, card, digest
 from pollcore.escalation import Circumstances, CredentialUse
@@ -162,19 +163,8 @@ async def _carry_out(
     call, session = uses.leaves(fresh.facts, choice, grant, after, now, f"ses-{desk.chance.token(6)}")
     if record is not None:
         call = uses.action_leave(choice, grant, operation, now, record.action_id, record.kind.value)
-    write = Write(
-        after=after,
-        fence_change=operation.change,
-        fence_version=operation.version,
-        release_lease=False,
-        events=applied.events,
-        open_question=applied.opened,
-        close_question=applied.closed,
-        grant=grant if choice.grants else None,
-        contract_use=applied.use,
-        action=record,
-        approval=call,
-        session=session,
+    write = decision_write(
+        applied, operation, operation.version, grant if choice.grants else None, call, session, record
     )
     if after.contract_digest != operation.contract_digest:
         await desk.store.keep_snapshot(now, desk.contracts.find(operation.submitted.provider).snapshot)

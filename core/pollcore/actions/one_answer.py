@@ -16,6 +16,7 @@ import msgspec
 from pollcore import grants
 from pollcore.actions import first_use, uses
 from pollcore.actions.circumstances import Gathered, gather
+from pollcore.actions.decision import decision_write
 from pollcore.actions.desk import Desk
 from pollcore.actions.together import Pair, ShownGroup, asked_of, batches, readable
 from pollcore.card import Asked, Frozen, GroupChoice, member
@@ -226,19 +227,8 @@ class _Run:
             self.decided.add(operation.contract_digest)
         after = applied.operation or operation
         call, session = uses.leaves(asked.circumstances or Circumstances(), choice, grant, after, now, self._session)
-        return Write(
-            after=after,
-            fence_change=operation.change,
-            fence_version=frozen.version,
-            release_lease=False,
-            events=applied.events,
-            open_question=applied.opened,
-            close_question=applied.closed,
-            grant=grant if choice.grants else None,
-            contract_use=applied.use,
-            approval=call,
-            session=session,
-        )
+        used = grant if choice.grants else None
+        return decision_write(applied, operation, frozen.version, used, call, session)
 
     async def _keep_snapshots(self, facts: Gathered) -> None:
         """A contract that is about to be adopted is stored first (S8)."""

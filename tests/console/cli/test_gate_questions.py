@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import os
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
+from tests.console.cli.gate_home import LIMIT_S, document, run, with_core
 
-from pollcore.adapters.keyring_store import MemoryBackend
-from pollcore.assembly import Core, open_core
+from pollcore.assembly import Core
 from pollcore.facts import ChoiceKind, CredentialMode, Operator
 from pollcore.ports import CredentialInfo
 
-LIMIT_S = 60
 CONTRACT = """
 schema = 1
 name = "mine"
@@ -42,27 +37,6 @@ max_status_requests = 12
 deadline = "8h"
 max_status_requests = 200
 """
-
-
-def run(home: Path, *argv: str) -> subprocess.CompletedProcess[str]:
-    """One command in a process of its own."""
-    return subprocess.run(
-        [sys.executable, "-m", "pollconsole", *argv, "--home", str(home)],
-        capture_output=True, text=True, timeout=LIMIT_S, env={**os.environ, "POLLCONSOLE_HOME": ""}, check=False,
-    )  # fmt: skip
-
-
-def document(done: subprocess.CompletedProcess[str]) -> Any:
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
-def with_core(home: Path, job: Callable[[Core], Awaitable[Any]]) -> Any:
-    async def body() -> Any:
-        async with open_core(home, kind="run", backend=MemoryBackend()) as core:
-            return await job(core)
-
-    return asyncio.run(body())
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.console.cli.gate_home import ACTION_CONTRACT as CONTRACT
 from tests.console.ptylib import Terminal
 
 from pollconsole import bridge
@@ -30,35 +31,6 @@ AFTER_S = 1.5
 """Seconds in which a request, or a decision, that must not be would show itself."""
 SHORT_MS = 6_000
 """What a question stands for in the test of its expiry, instead of two minutes."""
-CONTRACT = """
-schema = 1
-name = "mine"
-origins = ["URL"]
-[credential]
-kind = "none"
-[status]
-url = "URL/jobs/{job_id}?sig=SIGNATURE"
-observation = "action"
-[state]
-value = "body.status"
-[states]
-waiting = ["running"]
-succeeded = ["succeeded"]
-[schedule]
-base_delay = "1s"
-[limits]
-deadline_basis = "decide-by: the hour"
-[limits.default]
-deadline = "40m"
-max_status_requests = 12
-max_transport_failures = 3
-max_rate_limited = 3
-[limits.max]
-deadline = "8h"
-max_status_requests = 200
-max_transport_failures = 3
-max_rate_limited = 3
-"""
 PATCHED = f"""
 import sys
 from pollcore.escalation import approvals
