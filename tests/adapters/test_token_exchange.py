@@ -40,6 +40,7 @@ from pollcore.facts import (
     StopDetail,
 )
 from tests.adapters.keyrings import Counting
+from tests.serving import serving
 
 CLIENT = "client-canary:pass-canary"
 
@@ -82,18 +83,13 @@ class Shop:
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.origin = f"http://127.0.0.1:{self.server.server_port}"
-        threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
-
-    def close(self) -> None:
-        self.server.shutdown()
-        self.server.server_close()
 
 
 @pytest.fixture
 def shop() -> Iterator[Shop]:
     made = Shop()
-    yield made
-    made.close()
+    with serving(made.server):
+        yield made
 
 
 class Desk:

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import subprocess
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.console.cli.test_real import LIMIT_S, PROGRAM, Provider, environment, make_home
+from tests.console.real import LIMIT_S, PROGRAM, Provider, environment, make_home
+from tests.serving import serving
 
 
 @pytest.fixture
 def provider() -> Iterator[Provider]:
     """Job states by id; `asked` are the paths that were requested."""
-    server = Provider()
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield server
-    server.shutdown()
-    server.server_close()
-    thread.join(10)
+    with serving(Provider()) as server:
+        yield server
 
 
 @pytest.fixture

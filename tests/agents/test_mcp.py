@@ -16,7 +16,7 @@ import pytest
 
 from pollconsole.mcp_server import answers, arguments, command, tools
 from tests.console.cli.conftest import CANARY, HOSTILE
-from tests.console.cli.test_real import LIMIT_S, PROGRAM, Provider, environment
+from tests.console.real import LIMIT_S, PROGRAM, Provider, environment
 
 pytest.importorskip("mcp")
 

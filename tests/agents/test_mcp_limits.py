@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.console.cli.test_real import LIMIT_S, PROGRAM, environment
+from tests.console.real import LIMIT_S, PROGRAM, environment
 
 pytest.importorskip("mcp")
 

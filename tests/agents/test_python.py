@@ -17,7 +17,7 @@ import pollcore
 from pollcore import client
 from pollcore.facts import NotFound, Refused, Status
 from pollcore.waiting import WaitEnd
-from tests.console.cli.test_real import LIMIT_S, ROOT, Provider, environment
+from tests.console.real import LIMIT_S, ROOT, Provider, environment
 
 WAITERS = 100
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -10,6 +9,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
+
+from tests.serving import serving
 
 TIMEOUT_S = 20
 MAX_BODY = 1 << 20
@@ -65,11 +66,5 @@ def counting(url: str) -> Iterator[tuple[Counting, str]]:
     """(the proxy, the base URL that leads through it to *url*)."""
     parts = urlsplit(url)
     proxy = Counting(f"{parts.scheme}://{parts.netloc}")
-    thread = threading.Thread(target=proxy.serve_forever, daemon=True)
-    thread.start()
-    try:
+    with serving(proxy):
         yield proxy, proxy.url + parts.path
-    finally:
-        proxy.shutdown()
-        proxy.server_close()
-        thread.join(10)

@@ -16,7 +16,7 @@ import pytest
 from pollcore import submit, wait
 from pollcore.facts import SECOND
 from pollcore.waiting import WaitEnd
-from tests.console.cli.test_real import PROGRAM, environment
+from tests.console.real import PROGRAM, environment
 from tests.live.counting import Counting, counting
 from tests.live.jobs import Prefect, call
 from tests.support.servers import JobServer

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.console.cli.test_real import Provider
-from tests.outside.world import Receiver, World, serving
+from tests.console.real import Provider
+from tests.outside.world import Receiver, World
+from tests.serving import serving
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from tests.console.cli.test_real import Provider
+from tests.console.real import Provider
 from tests.trust import file_keyring
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -59,18 +59,6 @@ class _Takes(BaseHTTPRequestHandler):
 
     def log_message(self, *_: Any) -> None:
         """Say nothing."""
-
-
-@contextmanager
-def serving(server: ThreadingHTTPServer) -> Iterator[None]:
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join(10)
 
 
 def until(holds: Callable[[], Any], what: str = "", limit_s: float = LIMIT_S) -> Any:

@@ -6,11 +6,9 @@ Job: answer by the job's id, KIND-MODE. Must not know: the product.
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
 from urllib.parse import parse_qs, quote
 
 from tests.trust.canary import ECHOES, Search
@@ -36,20 +34,10 @@ class Provider(ThreadingHTTPServer):
         self.seen: dict[str, int] = {}
         self.credentials: dict[str, str] = {}
         """kind -> the head of its last request: that the secret really was on the way."""
-        self._thread = threading.Thread(target=self.serve_forever, daemon=True)
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_address[1]}"
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        self.shutdown()
-        self.server_close()
-        self._thread.join(10)
 
     def all_forms(self, kind: str) -> list[str]:
         return [encode(text) for text in self.echoed[kind] for encode in ECHOES.values()]

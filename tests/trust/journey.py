@@ -18,6 +18,7 @@ from typing import Final
 from pollcore.adapters import audit_read
 from pollcore.assembly import open_core
 from pollcore.facts import SealedUnreadable
+from tests.serving import serving
 from tests.trust import file_keyring
 from tests.trust.canary import Search
 from tests.trust.echo import MODES, Provider
@@ -36,7 +37,7 @@ SEALED: Final = (
 def with_secrets(folder: Path, search: Search, watch: Watch) -> tuple[Life, Provider]:
     """The whole journey with every kind of credential. Ends with everything collected in `Life.places`."""
     planted = Planted(search)
-    with Provider(search, planted.echoed, planted.bought) as provider, watch:
+    with serving(Provider(search, planted.echoed, planted.bought)) as provider, watch:
         life = Life(folder, search.texts.values())
         life.write_contracts(provider.url, CONTRACTS)
         for kind in CONTRACTS:
@@ -53,7 +54,7 @@ def with_secrets(folder: Path, search: Search, watch: Watch) -> tuple[Life, Prov
 
 def without_secrets(folder: Path, word: str, search: Search, watch: Watch) -> tuple[Life, Provider]:
     """The control: *word* is no secret, only what a provider says and a caller calls a job. It may be seen anywhere."""
-    with Provider(search, {OPEN: [word]}, {}) as provider, watch:
+    with serving(Provider(search, {OPEN: [word]}, {})) as provider, watch:
         life = Life(folder, [word], control=True)
         life.write_contracts(provider.url, {OPEN: ('kind = "none"', "")})
         _submit_and_run(life, {OPEN: list(MODES)}, {}, label=word)

@@ -9,14 +9,14 @@ import select
 import stat
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from tests.console.cli.conftest import HOSTILE, Outcome
-from tests.console.cli.test_real import Provider
+from tests.console.real import Provider
+from tests.serving import serving
 
 from pollconsole.safe import safe
 
@@ -28,13 +28,8 @@ SAVED = b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{"id": "job-7
 @pytest.fixture
 def provider() -> Iterator[Provider]:
     """Job states by id, on loopback."""
-    server = Provider()
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield server
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with serving(Provider()) as server:
+        yield server
 
 
 def begun(call: Call, home: Path, *more: str) -> Outcome:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.console.cli.test_real import LIMIT_S, PROGRAM, environment, make_home
+from tests.console.real import LIMIT_S, PROGRAM, environment, make_home
 
 from pollconsole.cli import bulk
 

@@ -8,15 +8,15 @@ import re
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.console.cli.gate_home import ACTION_CONTRACT as CONTRACT
 from tests.console.ptylib import Terminal
+from tests.console.real import Provider
+from tests.serving import serving
 
 from pollconsole import bridge
 from pollcore.adapters.keyring_store import MemoryBackend
@@ -42,45 +42,11 @@ raise SystemExit(run(sys.argv[1:]))
 """
 
 
-class Provider(ThreadingHTTPServer):
-    """Every job runs; keeps what was asked."""
-
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.asked: list[str] = []
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}"
-
-
-class Handler(BaseHTTPRequestHandler):
-    server: Provider
-
-    def do_GET(self) -> None:
-        self.server.asked.append(self.path)
-        data = b'{"status": "running"}'
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, *_: Any) -> None:
-        """Say nothing."""
-
-
 @pytest.fixture
 def provider() -> Iterator[Provider]:
-    server = Provider()
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield server
-    server.shutdown()
-    server.server_close()
-    thread.join(10)
+    """Every job runs; keeps what was asked."""
+    with serving(Provider()) as server:
+        yield server
 
 
 def environment() -> dict[str, str]:

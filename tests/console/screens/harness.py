@@ -16,12 +16,15 @@ from pollconsole.core_thread import CoreRunner, CoreThread
 from pollconsole.driver import HeadlessGuardDriver, headless_guard_driver
 from pollconsole.guard import GuardTimes, State
 from pollconsole.screens.card import CardScreen
+from pollconsole.screens.group import GroupScreen
 from pollconsole.theme_choice import Colours
 from pollconsole.widgets import LinesView
 
 LIMIT_S = 20.0
 """How long a condition may take before the test fails."""
-PAGES = 30
+PAGES = 40
+
+AnyCard = CardScreen | GroupScreen
 
 
 class QuickApp(ConsoleApp):
@@ -99,7 +102,7 @@ async def open_card(app: ConsoleApp, pilot: Pilot[Any], operation_id: str) -> Ca
     return card
 
 
-async def read_to_the_end(app: ConsoleApp, pilot: Pilot[Any], card: CardScreen) -> None:
+async def read_to_the_end(app: ConsoleApp, pilot: Pilot[Any], card: AnyCard) -> None:
     """Page down until the guard has seen every line."""
     body = card.query_one("#card", LinesView)
     for _ in range(PAGES):
@@ -110,13 +113,13 @@ async def read_to_the_end(app: ConsoleApp, pilot: Pilot[Any], card: CardScreen) 
     await until(pilot, lambda: card._view is not None and card._view.state is State.ARMED, "the card is armed")
 
 
-def digit_of(card: CardScreen, kind: str, label: str = "") -> str:
+def digit_of(card: AnyCard, kind: str, label: str = "") -> str:
     """The digit of a choice."""
     assert card.shown is not None
     return next(c.key for c in card.shown.card.choices if c.kind.value == kind and c.label.startswith(label))
 
 
-async def choose(app: ConsoleApp, pilot: Pilot[Any], card: CardScreen, kind: str, label: str = "") -> None:
+async def choose(app: ConsoleApp, pilot: Pilot[Any], card: AnyCard, kind: str, label: str = "") -> None:
     """The first key: a digit on an armed card, until the letter is asked for."""
     await pilot.press(digit_of(card, kind, label))
     await until(
@@ -126,7 +129,7 @@ async def choose(app: ConsoleApp, pilot: Pilot[Any], card: CardScreen, kind: str
     )
 
 
-async def confirm(app: ConsoleApp, pilot: Pilot[Any], card: CardScreen) -> None:
+async def confirm(app: ConsoleApp, pilot: Pilot[Any], card: AnyCard) -> None:
     """The second key: the letter that the card shows, until the card is gone."""
     assert card._view is not None
     assert card._view.letter is not None

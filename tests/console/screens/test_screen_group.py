@@ -10,7 +10,7 @@ import pytest
 from rich.cells import cell_len
 from tests.console.screens.conftest import RealCore
 from tests.console.screens.fakes import FakeCore
-from tests.console.screens.harness import console, screen_text, until, written
+from tests.console.screens.harness import choose, confirm, console, read_to_the_end, screen_text, until, written
 from tests.console.seed import HOSTILE, NOW, stopped
 from tests.outage.made import CAUSE, outage, seed
 from textual.pilot import Pilot
@@ -18,19 +18,16 @@ from textual.pilot import Pilot
 from pollconsole import draw
 from pollconsole.approve import approve_group
 from pollconsole.console import ConsoleApp
-from pollconsole.guard_facts import State
 from pollconsole.screens.card import CardScreen
 from pollconsole.screens.detail import DetailScreen
 from pollconsole.screens.group import GroupScreen
 from pollconsole.screens.members import MembersScreen, OutcomeScreen
 from pollconsole.screens.queue import QueueScreen
-from pollconsole.widgets import LinesView
 from pollcore.facts import MINUTE, ChoiceKind, Instant, Status, StopReason
 
 pytestmark = pytest.mark.slow
 
 SHARED = "origin_down:https://acme"
-PAGES = 40
 
 
 def few(count: int = 4) -> list[Any]:
@@ -66,35 +63,6 @@ async def group_card(app: ConsoleApp, pilot: Pilot[Any]) -> GroupScreen:
     await until(pilot, lambda: isinstance(app.screen, GroupScreen) and app.screen.shown, "the group's card is there")
     assert isinstance(app.screen, GroupScreen)
     return app.screen
-
-
-async def armed(pilot: Pilot[Any], card: GroupScreen) -> None:
-    """Read the card to its end, as an operator must."""
-    body = card.query_one("#card", LinesView)
-    for _ in range(PAGES):
-        await pilot.pause(0.05)
-        if body.at_end:
-            break
-        await pilot.press("pagedown")
-    await until(pilot, lambda: card._view is not None and card._view.state is State.ARMED, "the card is armed")
-
-
-async def first_key(pilot: Pilot[Any], card: GroupScreen, kind: ChoiceKind) -> None:
-    assert card.shown is not None
-    digit = next(each.key for each in card.shown.card.choices if each.kind is kind)
-    await pilot.press(digit)
-    await until(
-        pilot,
-        lambda: card._view is not None and card._view.step == 2 and card._view.state is State.ARMED,
-        "the second step is armed",
-    )
-
-
-async def second_key(app: ConsoleApp, pilot: Pilot[Any], card: GroupScreen) -> None:
-    assert card._view is not None
-    assert card._view.letter is not None
-    await pilot.press(card._view.letter)
-    await until(pilot, lambda: app.screen is not card, "the answer was carried out")
 
 
 @pytest.mark.rule("E10", "V4")
@@ -136,8 +104,8 @@ async def test_digit_and_letter_give_one_answer_and_the_outcome_is_listed() -> N
     fake = FakeCore(few())
     async with console(fake.runner) as (app, pilot):
         card = await group_card(app, pilot)
-        await armed(pilot, card)
-        await first_key(pilot, card, ChoiceKind.EXTEND)
+        await read_to_the_end(app, pilot, card)
+        await choose(app, pilot, card, "extend")
         between = " ".join(screen_text(app).split())
         assert "This gives new authority to 3 of 4 operations: extend 15 min / 4 checks" in between
         assert "deadline 11:01:00 UTC to 11:03:00 UTC -> 11:16:00 UTC to 11:18:00 UTC" in between
@@ -147,7 +115,7 @@ async def test_digit_and_letter_give_one_answer_and_the_outcome_is_listed() -> N
         row = fake.store.rows["op-00000002"]
         with fake.store.lock:
             fake.store.rows["op-00000002"] = msgspec.structs.replace(row, version=row.version + 1)
-        await second_key(app, pilot, card)
+        await confirm(app, pilot, card)
         assert isinstance(app.screen, OutcomeScreen)
         await until(pilot, lambda: "op-00000002" in screen_text(app), "the outcome is there")
         told = screen_text(app)
@@ -171,7 +139,7 @@ async def test_no_other_key_decides_for_many(keys: tuple[str, ...]) -> None:
     fake = FakeCore(few())
     async with console(fake.runner, size=(100, 70)) as (app, pilot):
         card = await group_card(app, pilot)
-        await armed(pilot, card)
+        await read_to_the_end(app, pilot, card)
         for key in keys:
             await pilot.press(key)
             await pilot.pause(0.3)
@@ -211,7 +179,7 @@ async def test_the_list_is_frozen_says_what_moved_and_r_draws_it_anew() -> None:
         await until(pilot, lambda: card.shown is not None and card.shown is not first, "the card was drawn anew")
         assert card.shown is not None
         assert card.shown.card.count == 5
-        await armed(pilot, card)
+        await read_to_the_end(app, pilot, card)
     assert fake.actions.decided == []
 
 
@@ -220,7 +188,7 @@ async def test_inspect_on_a_groups_card_shows_the_list_and_decides_nothing() -> 
     fake = FakeCore(few())
     async with console(fake.runner, size=(100, 70)) as (app, pilot):
         card = await group_card(app, pilot)
-        await armed(pilot, card)
+        await read_to_the_end(app, pilot, card)
         assert card.shown is not None
         await pilot.press(next(c.key for c in card.shown.card.choices if c.kind is ChoiceKind.INSPECT))
         await until(pilot, lambda: isinstance(app.screen, MembersScreen), "the list is open")
@@ -283,10 +251,10 @@ async def test_three_thousand_stopped_by_one_outage_are_decided_by_two_keys_on_a
         await until(pilot, lambda: "3,000 of 3,000, frozen at" in screen_text(app), "its end")
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is card, "back on the card")
-        await armed(pilot, card)
-        await first_key(pilot, card, ChoiceKind.EXTEND)
+        await read_to_the_end(app, pilot, card)
+        await choose(app, pilot, card, "extend")
         assert "new authority to 2,990 of 3,000 operations" in screen_text(app)
-        await second_key(app, pilot, card)
+        await confirm(app, pilot, card)
         await until(pilot, lambda: isinstance(app.screen, OutcomeScreen), "the outcome")
         await until(pilot, lambda: "2,990 operations" in screen_text(app), "its figures")
         assert "Not offered this choice" in screen_text(app)
