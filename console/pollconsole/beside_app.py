@@ -15,7 +15,6 @@ from textual.binding import BindingType
 
 from pollconsole import help_keys
 from pollconsole.carry_app import CarryingApp
-from pollconsole.mailbox import Trouble
 from pollconsole.screens.base import ConsoleScreen, bound
 
 SCREENS: Final[dict[str, tuple[str, str]]] = {
@@ -62,21 +61,6 @@ class BesideApp(CarryingApp):
         bound("exact_times", "exact_times"),
     ]
     home_named_by = ""
-    _audit_told: Trouble | None = None
-
-    def notice_audit(self) -> None:
-        """Once for each change: the status line has a word for it, this has the reason."""
-        trouble = self.state.board.latest.audit
-        if trouble == self._audit_told:
-            return
-        self._audit_told = trouble
-        key = self.state.keymap.shown("audit")
-        if trouble is None:
-            self.state.say("the audit is anchored", "good")
-        else:
-            means = "nothing is sent, nothing granted" if trouble.alarm else "no new authority is given meanwhile"
-            said = trouble.why if trouble.why.startswith("unanchored") else f"the audit: {trouble.why}"
-            self.state.say(f"{said}; {means}; {key} shows it", "danger" if trouble.alarm else "attention")
 
     def action_beside(self, name: str) -> None:
         """Open one of `SCREENS`, in place of another one."""

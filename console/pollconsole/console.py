@@ -1,7 +1,8 @@
-"""The console: the screens over the core's thread, the keys that hold everywhere, and how a crash is told.
+"""The console: the screens over the core's thread, looked after four times a second until two keys quit it.
 
-Job: hand what is new to the screen on top, open screens, quit in two keys. Must not know: what a card decides, SQL,
-HTTP, how the core is opened. No command of the palette and no key of the app reaches a decision.
+Job: hand what is new to the screen on top, remember where the operator is, quit in two keys, tell a crash without its
+values. Must not know: what a card decides, SQL, HTTP, how the core is opened, how a screen is made. No command of the
+palette and no key of the app reaches a decision.
 
 Screens but the first are imported when they are opened, or in a quiet moment after the first rows.
 
@@ -16,7 +17,6 @@ import importlib
 import signal
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -24,10 +24,12 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
-from pollconsole import attention, bridge, memory, sessions
-from pollconsole.core_thread import CoreThread, other_core
+from pollconsole import attention, bridge, memory
+from pollconsole.beats import other_core
+from pollconsole.core_thread import CoreThread
 from pollconsole.mailbox import CoreRole
-from pollconsole.palette_app import PaletteApp
+from pollconsole.news import News
+from pollconsole.opening_app import OpeningApp
 from pollconsole.screens.base import ConsoleScreen, bound
 from pollconsole.screens.live import LiveScreen
 from pollconsole.state import State, Stays
@@ -38,8 +40,6 @@ FIRST_TICK_S: Final = 0.01
 """How often it looks until the first rows are there."""
 TICK_S: Final = 0.25
 """How often the screen looks for news and counts down."""
-STALL_S: Final = 5.0
-"""A tick that comes so late is told."""
 QUIT_S: Final = 3.0
 """Within this time `Q` confirms `q`."""
 TITLE: Final = "pollconsole"
@@ -48,7 +48,7 @@ LATER: Final = ("screens.detail", "screens.queue", "screens.card", "screens.grou
 LATER_S: Final = 0.5
 
 
-class ConsoleApp(PaletteApp):
+class ConsoleApp(OpeningApp):
     """The screens. The core's thread is given, and outlives a crash of the screens."""
 
     TITLE = TITLE
@@ -57,8 +57,6 @@ class ConsoleApp(PaletteApp):
     Screen { background: $background; color: $foreground; layout: vertical; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        bound("decisions", "queue(False)"),
-        bound("approvals", "queue(True)"),
         bound("themes", "themes"),
         bound("quit", "ask_quit"),
         bound("quit_now", "confirm_quit"),
@@ -86,12 +84,9 @@ class ConsoleApp(PaletteApp):
         self.crashed: BaseException | None = None
         self.terminal_gone = False
         self._quit_asked = 0.0
-        self._ticked = time.monotonic()
+        self._news = News(self.state, time.monotonic())
         self._who_asked = False
         self._reads = False
-        self._sessions = self.state.board.latest.sessions
-        self._attached_to: int | None = None
-        """The process whose core this console shows."""
         self._live: LiveScreen | None = None
         self._attention = attention.Attention()
 
@@ -142,7 +137,7 @@ class ConsoleApp(PaletteApp):
         if not self.is_running:  # ending: widgets are being taken down
             return
         state = self.state
-        self._notice_a_stall()
+        self._news.look(time.monotonic())
         if not state.paused or not isinstance(self.screen, LiveScreen):
             changed = state.board.apply(state.link.take())
         else:
@@ -150,11 +145,8 @@ class ConsoleApp(PaletteApp):
         if not self._who_asked and state.board.latest.role not in (CoreRole.STARTING, CoreRole.FAILED):
             self._who_asked = True
             self.run_worker(self._who())
-        self.notice_audit()
-        self._notice_takeover()
-        self._notice_sessions()
+        self._news.tell()
         self._notice_reading()
-        self._guide()
         self._call_for_attention()
         # under the palette the table goes on
         screen = self.screen if isinstance(self.screen, ConsoleScreen) else self._live
@@ -162,29 +154,10 @@ class ConsoleApp(PaletteApp):
             screen.tick(state.now(), changed)
         self._keep_changes()
 
-    def _notice_takeover(self) -> None:
-        """The core that this console showed is gone and this one polls: closing it means another thing from now on."""
-        latest = self.state.board.latest
-        if latest.role is CoreRole.ATTACHED:
-            beats = [beat for beat in latest.beats if beat.kind == "run" and not beat.gone]
-            other = other_core(beats, self.state.now())
-            self._attached_to = other.pid if other is not None else self._attached_to
-        elif latest.role is CoreRole.OWN and self._attached_to is not None:
-            pid, self._attached_to = self._attached_to, None
-            said = f"the core of run {pid} is gone: this screen polls now; closing it stops the polling"
-            self.state.say(said, "attention", Stays.UNTIL_SEEN)
-
     async def on_event(self, event: events.Event) -> None:
         if isinstance(event, events.Key):
             self.state.key_pressed(line_shown=isinstance(self.screen, LiveScreen))
         await super().on_event(event)
-
-    def _notice_sessions(self) -> None:
-        """A session that ended is told (G6): what it let out asks again."""
-        before, self._sessions = self._sessions, self.state.board.latest.sessions
-        if before is not self._sessions:
-            for said in sessions.ended(before, self._sessions, self.state.now().wall):
-                self.state.say(said, "attention")
 
     def _call_for_attention(self) -> None:
         """The terminal's title says how many wait, the bell that one came; a terminal that is stalled gets neither."""
@@ -204,13 +177,6 @@ class ConsoleApp(PaletteApp):
             self._reads = reads
             self.state.reading(reads)
 
-    def _guide(self) -> None:
-        """One sentence of a kind of question when its first one comes."""
-        guide = self.state.guide
-        for reason in {question.reason for question in self.state.board.wanted()} if guide else ():
-            if reason in guide:
-                self.state.say(guide.pop(reason), "title")
-
     def keep(self) -> None:
         """Remember where the operator is for the next start; the cursor at the end alone."""
         cursor = self._live.table.cursor_id if self._live is not None and self._live.ready else None
@@ -223,13 +189,6 @@ class ConsoleApp(PaletteApp):
         if now != self._kept and not typing:
             self._kept = now
             self.keep()
-
-    def _notice_a_stall(self) -> None:
-        """A terminal that stops reading stops this loop; whoever comes back must know how old what he saw was."""
-        before, self._ticked = self._ticked, time.monotonic()
-        stood = self._ticked - before
-        if stood > STALL_S:
-            self.state.say(f"the screen stood still for {stood:.0f} s; the core went on", "attention")
 
     def terminal_stalled(self, seconds: float) -> None:
         """Whoever looks must know how old what he saw was; once he pressed a key he does."""
@@ -252,69 +211,7 @@ class ConsoleApp(PaletteApp):
         for notice in notices:
             self.state.say(notice, "held")
 
-    # --- opening ------------------------------------------------------------------------------------------------------
-
-    def opens(self, what: str, operation_id: str, ids: Sequence[str] = ()) -> None:
-        """Open a screen for one operation. `question` first asks the core for one on a running operation.
-
-        `group` opens the card of one cause, which is named in place of an operation; `asked` that of a question of a
-        credential, named by its own id.
-        """
-        from pollconsole.screens.card import CardScreen
-        from pollconsole.screens.detail import DetailScreen
-        from pollconsole.screens.group import GroupScreen
-
-        if what == "detail":
-            self.push_screen(DetailScreen(self.state, operation_id))
-        elif what == "inspect":
-            self.push_screen(DetailScreen(self.state, operation_id, over_card=True))
-        elif what == "group":
-            self.push_screen(GroupScreen(self.state, operation_id))
-        elif what == "card":
-            self.push_screen(CardScreen(self.state, operation_id, ids))
-        elif what == "asked":
-            from pollconsole.screens.question import QuestionScreen
-
-            self.push_screen(QuestionScreen(self.state, operation_id))
-        elif operation_id in self.state.board.questions:
-            self.push_screen(CardScreen(self.state, operation_id))
-        else:
-            self._ask_for_a_question(operation_id)
-
-    def _ask_for_a_question(self, operation_id: str) -> None:
-        screen = self.screen
-        why = screen.why_no_question(operation_id) if isinstance(screen, ConsoleScreen) else None
-        if why is not None:
-            self.state.say(f"{operation_id}: {why}", "held" if self.state.read_only else "muted")
-        else:
-            self.run_worker(self._open_question(operation_id), exclusive=True, group="question")
-
-    async def _open_question(self, operation_id: str) -> None:
-        async def body(core: Any) -> Any:
-            return await core.actions.open_question(operation_id, core.actions.operator())
-
-        try:
-            await self.state.link.ask(body)
-        except PollconsoleError as error:
-            said = str(error)
-            self.state.say(said if said.startswith(operation_id) else f"{operation_id}: {said}", "attention")
-            return
-        from pollconsole.screens.card import CardScreen
-        from pollconsole.screens.detail import DetailScreen
-
-        if isinstance(self.screen, LiveScreen | DetailScreen):
-            self.push_screen(CardScreen(self.state, operation_id))
-
     # --- keys ---------------------------------------------------------------------------------------------------------
-
-    def action_queue(self, approvals: bool) -> None:
-        from pollconsole.screens.queue import QueueScreen
-
-        if self.why_no_queue(self.screen) is None:
-            screen = self.screen
-            if isinstance(screen, QueueScreen) or (isinstance(screen, ConsoleScreen) and screen.beside):
-                self.pop_screen()
-            self.push_screen(QueueScreen(self.state, approvals=approvals))
 
     def action_redraw(self) -> None:
         self.draw_all_anew()

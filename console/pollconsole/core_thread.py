@@ -1,11 +1,10 @@
 """The core on a thread of its own, with a loop of its own, so that no screen can stop it.
 
-Job: open the core there, poll (or attach to another process that polls), hand newest rows to the mailbox, run what the
-screen asks for under a time limit, end within bounds. Must not know: widgets, keys, words. The core never calls
-the screen:
-a terminal that stops reading stops the screen's loop, and must not stop a poll.
+Job: open the core there, let it poll and feed the mailbox, run what the screen asks for under a time limit, end within
+bounds. Must not know: widgets, keys, words, what is read or polled there. The core never calls the screen: a terminal
+that stops reading stops the screen's loop, and must not stop a poll.
 
-Source: spec V3, O4, O8; a blocked screen was measured to stand still for a minute while this thread missed no beat.
+Source: spec V3, O4; a blocked screen was measured to stand still for a minute while this thread missed no beat.
 """
 
 from __future__ import annotations
@@ -14,17 +13,16 @@ import asyncio
 import concurrent.futures
 import contextlib
 import os
-import socket
 import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
-import msgspec
-
-from pollconsole.core_log import CoreLog
-from pollconsole.mailbox import Beat, CoreRole, Delta, Mailbox, SessionLeft, Trouble
-from pollcore.facts import Escalation, Moment, Operation, PollconsoleError, Status, StoreUnusable
+from pollconsole.core_feed import Feed
+from pollconsole.core_polling import Polling
+from pollconsole.core_told import Told
+from pollconsole.mailbox import CoreRole, Delta
+from pollcore.facts import Escalation, Moment, Operation, PollconsoleError
 
 if TYPE_CHECKING:
     from pollconsole import bridge
@@ -35,28 +33,10 @@ ASK_LIMIT_S: Final = 10.0
 """How long a screen waits for an answer of the core before it says so."""
 END_LIMIT_S: Final = 15.0
 """How long quitting waits for requests in flight to be answered and recorded."""
-FEED_WAIT_S: Final = 2.0
-"""One wait for a change; heartbeats and health are read at least so often."""
-FEED_REST_S: Final = 0.1
-"""Between two reads of the store, however fast it changes."""
-FEED_RETRY_S: Final = 2.0
-"""Pause after the store could not be read."""
-MAX_ROWS: Final = 100_000
-"""Live operations that a screen holds."""
-FIRST_ROWS: Final = 200
-"""Rows handed over before all the others are read."""
-MAX_ENDED: Final = 1_000
-"""Ended operations loaded at start."""
 OPEN_REST_S: Final = 0.02
 """Between two looks whether the core is open."""
 PAINT_LIMIT_S: Final = 3.0
 """How long polling waits for the first rows to be painted (httpx is imported only then)."""
-ANCHOR_EVERY_S: Final = 30.0
-"""While another process polls: how often the audit's anchor is compared here, so that its state is no memory."""
-OTHER_SILENT_MS: Final = 35_000
-"""A core of another process beats every 10 s; silent for longer it is gone, and this one takes over."""
-OTHER_LOOK_S: Final = 1.0
-"""Between two looks whether it still is there: one that ended, or was killed, on this machine has left its lock."""
 
 
 class CoreGone(PollconsoleError):
@@ -65,16 +45,6 @@ class CoreGone(PollconsoleError):
 
 class TooSlow(CoreGone):
     """No answer within the limit. What was asked may still happen."""
-
-
-class AnyController(Protocol):
-    """What polls."""
-
-    health: str | None
-
-    async def run(self, stop: asyncio.Event) -> object: ...
-
-    def wake(self) -> None: ...
 
 
 class AnyClock(Protocol):
@@ -98,8 +68,9 @@ class CoreThread:
     def __init__(self, runner: CoreRunner, *, read_only: bool = False, glance: Glancer | None = None) -> None:
         """*glance*: gives the first rows before the core is imported and opened, and the clock until then."""
         self.read_only = read_only
-        self.mailbox = Mailbox()
-        self.log = CoreLog()
+        self._told = Told(self.now)
+        self.mailbox = self._told.mailbox
+        self.log = self._told.log
         """What this thread says of itself, for the log screen."""
         self.crash: BaseException | None = None
         """What ended the thread, if not `stop`: for the file of the crash, never for a screen."""
@@ -108,6 +79,7 @@ class CoreThread:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._core: bridge.Core | None = None
         self._clock: AnyClock | None = None
+        self._feed: Feed | None = None
         self._stop: asyncio.Event | None = None
         self._painted: asyncio.Event | None = None
         self._stopping = threading.Event()
@@ -116,9 +88,6 @@ class CoreThread:
         """The first rows were painted, or nobody waits for them any more."""
         self._opens = False
         """The thread was started, and the core is not open yet."""
-        self._is_ready = False
-        """Keys, audit log and anchor were looked at."""
-        self._controller: AnyController | None = None
         self._reloading: asyncio.Future[int] | None = None
 
     # --- for the screen -----------------------------------------------------------------------------------------------
@@ -151,8 +120,8 @@ class CoreThread:
         """Hand over everything anew, for a screen that begins again."""
 
         def again() -> None:
-            if self._core is not None:
-                self._reloading = asyncio.ensure_future(self._load(self._core))
+            if self._core is not None and self._feed is not None:
+                self._reloading = asyncio.ensure_future(self._feed.load(self._until_painted))
                 self._reloading.add_done_callback(_swallow)
 
         self._call(again)
@@ -210,6 +179,13 @@ class CoreThread:
             with contextlib.suppress(RuntimeError):  # closed between the two lines
                 loop.call_soon_threadsafe(what)
 
+    def _first_rows(self) -> None:
+        found = None if self._glance is None else self._glance()
+        if found is None:
+            return
+        (operations, questions), self._clock = found
+        self.mailbox.put(operations, questions=tuple(questions), loaded=True)
+
     def _run(self) -> None:
         try:
             if self.mailbox.loaded:
@@ -223,27 +199,9 @@ class CoreThread:
             self._core = None
             self._opens = False
 
-    def _first_rows(self) -> None:
-        found = None if self._glance is None else self._glance()
-        if found is None:
-            return
-        (operations, questions), self._clock = found
-        self.mailbox.put(operations, questions=tuple(questions), loaded=True)
-
     def _failed(self, error: BaseException, text: str) -> None:
         self.crash = error
-        self.mailbox.health(text)
-        self.mailbox.put(role=CoreRole.FAILED, loaded=True)
-        self._note("role", f"the core ended: {text}", "danger")
-
-    def _note(self, what: str, text: str, role: str = "text") -> None:
-        """One line of the log, unless the last one about *what* said the same."""
-        now = self.now()
-        self.log.changed(what, None if now is None else now.wall, text, role)
-
-    def _role(self, role: CoreRole, text: str) -> None:
-        self.mailbox.put(role=role)
-        self._note("role", text)
+        self._told.failed(text)
 
     async def _main(self, core: bridge.Core) -> None:
         self._stop, self._painted = asyncio.Event(), asyncio.Event()
@@ -253,16 +211,18 @@ class CoreThread:
         self._core, self._clock = core, core.clock
         if self._seen.is_set():
             self._painted.set()
-        self._note("open", f"the store is open, process {os.getpid()}")
-        seen = await self._load(core)
-        polling = asyncio.create_task(self._poll(core))
-        feeding = asyncio.create_task(self._feed(core, seen))
+        self._told.note("open", f"the store is open, process {os.getpid()}")
+        polled = Polling(core, self._told, self._stop, read_only=self.read_only)
+        self._feed = Feed(core, self._told, polled, read_only=self.read_only)
+        seen = await self._feed.load(self._until_painted)
+        polling = asyncio.create_task(polled.run(self._until_painted))
+        feeding = asyncio.create_task(self._feed.run(seen))
         ended = asyncio.create_task(self._stop.wait())
         try:
             done, _ = await asyncio.wait({polling, feeding, ended}, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 task.result()
-            self._role(CoreRole.ENDING, "ending: no new request; answers under way are recorded")
+            self._told.role(CoreRole.ENDING, "ending: no new request; answers under way are recorded")
             await polling
         finally:
             self._stop.set()
@@ -270,176 +230,11 @@ class CoreThread:
                 task.cancel()
             await asyncio.gather(polling, feeding, ended, return_exceptions=True)
 
-    # --- rows ---------------------------------------------------------------------------------------------------------
-
-    async def _load(self, core: bridge.Core) -> int:
-        """All live operations, those with an open question, and the newest ends."""
-        from pollconsole import bridge
-
-        change = await core.store.change()
-        live = tuple(status for status in Status if not status.is_end)
-        ended = tuple(status for status in Status if status.is_end)
-        pairs = await core.store.asked()
-        questions = (*(question for _, question in pairs), *await core.store.credential_questions())
-        rows = list(await bridge.operations(core, statuses=live, limit=FIRST_ROWS))
-        more = len(rows) == FIRST_ROWS
-        rows += await bridge.operations(core, statuses=ended, limit=MAX_ENDED)
-        known = {row.operation_id for row in rows}
-        rows += [operation for operation, _ in pairs if operation.operation_id not in known]
-        self._tell_audit(core)
-        beats, read_s = await self._beats(core), time.monotonic()
-        self.mailbox.put(rows, questions=questions, beats=beats, change=change, loaded=True, read_s=read_s)
-        self.mailbox.sessions(await self._sessions(core))
-        if more:  # a screen full is there already: nothing competes with its painting
-            await self._until_painted()
-            self.mailbox.put(await bridge.operations(core, statuses=live, limit=MAX_ROWS))
-        return change
-
-    async def _feed(self, core: bridge.Core, seen: int) -> None:
-        """Hand over what changes, newest only, until cancelled."""
-        while True:
-            try:
-                change = await core.store.wait_for_change(seen, FEED_WAIT_S)
-                if change > seen:
-                    await self._changes(core, seen, change)
-                    seen = change
-                self.mailbox.put(beats=await self._beats(core), read_s=time.monotonic())
-                self.mailbox.sessions(await self._sessions(core))
-                await self._present(core)
-                self._tell_health(None)
-                self._tell_audit(core)
-                await asyncio.sleep(FEED_REST_S)
-            except StoreUnusable as error:
-                self._tell_health(str(error))
-                await asyncio.sleep(FEED_RETRY_S)
-
-    async def _present(self, core: bridge.Core) -> None:
-        """G7: a console is open on the store, whoever polls it: the time of questions runs. Who polls tells trouble."""
-        if not self.read_only:
-            with contextlib.suppress(StoreUnusable):
-                await core.actions.present()
-
-    async def _changes(self, core: bridge.Core, seen: int, change: int) -> None:
-        from pollconsole import bridge
-
-        rows = await bridge.operations(core, changed_since=seen, limit=MAX_ROWS)
-        questions = (*await core.store.questions(), *await core.store.credential_questions())
-        self.mailbox.put(rows, questions=questions, change=change)
-
-    def _tell_health(self, reading: str | None) -> None:
-        sending = self._controller.health if self._controller is not None else None
-        said = sending or reading
-        self.mailbox.health(said)
-        self._note("health", f"nothing is sent: {said}" if said else "the store is read", "danger" if said else "text")
-
-    def _tell_audit(self, core: bridge.Core) -> None:
-        from pollconsole import bridge
-
-        if not self._is_ready:
-            return
-        found = bridge.audit_trouble(core)
-        self.mailbox.audit(None if found is None else Trouble(*found))
-        if found is None:
-            self._note("audit", "the audit is anchored")
-        else:
-            self._note("audit", f"the audit is not anchored: {found[0]}", "danger" if found[1] else "attention")
-
-    @staticmethod
-    async def _sessions(core: bridge.Core) -> tuple[SessionLeft, ...]:
-        """Sessions that can still be used; their counts move with each request that goes out under them."""
-        return tuple(
-            SessionLeft(s.session_id, s.credential, s.owner, s.until, s.calls, s.calls_left)
-            for s in await core.actions.sessions()
-        )
-
-    @staticmethod
-    async def _beats(core: bridge.Core) -> tuple[Beat, ...]:
-        now, here = core.clock.now(), (os.getpid(), socket.gethostname())
-        beats = []
-        for w in await core.store.workers():
-            beat = Beat(w.owner, w.pid, w.kind, w.beat_at, w.beat_boot, w.boot_id, w.host, mine=(w.pid, w.host) == here)
-            gone = beat_age_ms(beat, now) < OTHER_SILENT_MS and core.is_gone(w.owner, w.host)
-            beats.append(msgspec.structs.replace(beat, gone=True) if gone else beat)
-        return tuple(beats)
-
-    # --- polling ------------------------------------------------------------------------------------------------------
-
-    async def _poll(self, core: bridge.Core) -> None:
-        """Poll until `stop`, unless another process does or this console only reads."""
-        from pollconsole import bridge
-
-        assert self._stop is not None
-        if self.read_only:
-            self._role(CoreRole.READ_ONLY, "started to look: nothing is polled from here")
-        await self._until_painted()
-        if self._stop.is_set():
-            return
-        await core.ready()
-        self._is_ready = True
-        for notice in core.notices:
-            self._note("notice", notice, "held")
-        self._tell_audit(core)
-        if self.read_only:
-            await self._stop.wait()
-            return
-        compared = time.monotonic()
-        while not self._stop.is_set() and await self._another_runs(core):
-            self._role(CoreRole.ATTACHED, "another process polls this store; this one shows it")
-            if time.monotonic() - compared > ANCHOR_EVERY_S:
-                compared = time.monotonic()
-                await bridge.compare_anchor(core)
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._stop.wait(), OTHER_LOOK_S)
-        if self._stop.is_set():
-            return
-        self._controller = core.controller()
-        self._role(CoreRole.OWN, "this process polls")
-        beside = bridge.beside(core, self._controller, lambda text: self._note("outside", text, "held"))
-        try:
-            await self._controller.run(self._stop)
-        finally:
-            for task in beside:
-                task.cancel()
-            await asyncio.gather(*beside, return_exceptions=True)
-
     async def _until_painted(self) -> None:
         """Keys, HTTP and the rest of the rows come after the first picture."""
         assert self._painted is not None
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._painted.wait(), PAINT_LIMIT_S)
-
-    async def _another_runs(self, core: bridge.Core) -> bool:
-        """Whether a process without a screen polls this store (a heartbeat of kind `run`, not silent)."""
-        now = core.clock.now()
-        try:
-            beats = await self._beats(core)
-        except StoreUnusable:
-            return True
-        return any(beat.kind == "run" and is_alive(beat, now) for beat in beats)
-
-
-def is_alive(beat: Beat, now: Moment) -> bool:
-    """Whether that core polls as far as is known: it beat lately and is not proved to have ended."""
-    return not beat.gone and beat_age_ms(beat, now) < OTHER_SILENT_MS
-
-
-def other_core(beats: Sequence[Beat], now: Moment) -> Beat | None:
-    """The newest sign of life of a core of another process that polls this store; None: there is none."""
-    others = [beat for beat in beats if not beat.mine and is_alive(beat, now)]
-    return min(others, key=lambda beat: beat_age_ms(beat, now), default=None)
-
-
-def is_polled(latest: Delta, now: Moment) -> bool:
-    """Whether some core polls what is shown; while this one starts nobody knows yet, and it counts as polled."""
-    if latest.role in (CoreRole.STARTING, CoreRole.OWN):
-        return True
-    return any(is_alive(beat, now) for beat in latest.beats)
-
-
-def beat_age_ms(beat: Beat, now: Moment) -> int:
-    """ms since *beat*, by the clock that never steps where both belong to one boot."""
-    age = now.boot - beat.beat_boot if beat.boot_id == now.boot_id else now.wall - beat.beat_at
-    return max(0, age)
 
 
 def _swallow(future: asyncio.Future[Any]) -> None:

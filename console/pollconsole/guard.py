@@ -14,7 +14,6 @@ What it cannot tell: a hand from something that reads this screen and writes to 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from pollconsole import guard_words as words
 from pollconsole.guard_facts import (
@@ -23,32 +22,19 @@ from pollconsole.guard_facts import (
     LETTER_POOL,
     Choice,
     Evidence,
-    EvidenceRecord,
     GuardTimes,
     GuardView,
     Inspect,
     OpenCard,
     State,
-    StepRecord,
     Way,
 )
 from pollconsole.guard_fence import Fence, Silence
-
-__all__ = ["Choice", "Evidence", "EvidenceRecord", "Guard", "GuardTimes", "GuardView", "Inspect", "OpenCard", "State"]
+from pollconsole.guard_steps import Held, Steps, step_record
 
 BAR_STEPS = 20
 """The bar moves in so many steps: a finer one would only repaint more often."""
 _MARKER_NUMBERS = 9000
-
-
-@dataclass(frozen=True)
-class _Held:
-    """The first key, held back until it is known to stand alone."""
-
-    key: str
-    choice: Choice
-    record: StepRecord
-    at: float
 
 
 class Guard:
@@ -72,12 +58,8 @@ class Guard:
         self._obstacle: str | None = None
         self._outcome: Evidence | Inspect | None = None
         self._rejected = 0
-        # Where the two steps stand.
-        self._step = 1
-        self._choice: Choice | None = None
-        self._letter: str | None = None
-        self._steps: tuple[StepRecord, ...] = ()
-        self._held: _Held | None = None
+        self._steps = Steps()
+        self._held: Held | None = None
         # Instants; `_quiet_since` is the later of the fence and the last input.
         self._opened_at = self._last_tick = self._last_active = self._quiet_since = 0.0
         self._quiet_needed = self.times.quiet
@@ -112,16 +94,16 @@ class Guard:
             fraction = int(passed * BAR_STEPS) / BAR_STEPS
         elif self._state in (State.ARMED, State.PENDING):
             fraction = 1.0
-        second = self._step == 2
+        step = self._steps
         return GuardView(
             state=self._state,
-            step=self._step,
+            step=step.number,
             fraction=fraction,
             marker=self._marker,
-            prompt=words.prompt(self._card, self._step, self._choice, self._letter, locked=self._state is State.LOCKED),
+            prompt=words.prompt(self._card, step.number, step.choice, step.letter, locked=self._state is State.LOCKED),
             message=words.message(self._state, self._reason),
-            choice=self._choice if second else None,
-            letter=self._letter if second else None,
+            choice=step.choice,
+            letter=step.letter,
             rejected_keys=self._rejected,
         )
 
@@ -142,7 +124,7 @@ class Guard:
         self._card = None
         self._outcome = None
         self._held = None
-        self._step, self._choice, self._letter, self._steps = 1, None, None, ()
+        self._steps.begin()
         self._marker = ""
         self._state = State.CLOSED
 
@@ -189,7 +171,7 @@ class Guard:
             return
         if self._fence.reply(row, column, at):
             # Also when the wait was given up: keys before this answer were sent before the card was on the screen.
-            self._be_quiet(at, self.times.quiet if self._step == 1 else self.times.quiet_again)
+            self._be_quiet(at, self.times.quiet if self._steps.number == 1 else self.times.quiet_again)
         else:
             self._input(at)
 
@@ -203,7 +185,7 @@ class Guard:
         self._last_tick = max(self._last_tick, at)
         if stalled and self._state is not State.LOCKED:
             self._lock(words.STOOD_STILL, at)
-        elif self._step == 2 and at - self._last_active > self.times.confirm:
+        elif self._steps.number == 2 and at - self._last_active > self.times.confirm:
             self._lock(words.not_confirmed(self.times.confirm), at)
         elif self._state is State.FENCING:
             self._wait_for_fence(at)
@@ -238,9 +220,9 @@ class Guard:
         if card is None or not self._open():
             return False
         if name in BARE_MODIFIERS:
-            return self._step == 2
+            return self._steps.number == 2
         self._last_active = max(self._last_active, at)
-        if self._step == 2:
+        if self._steps.number == 2:
             self._confirming_key(name, at, genuine, isolated)
             return True
         choice = next((choice for choice in card.choices if choice.digit == name), None)
@@ -260,11 +242,12 @@ class Guard:
 
     def _confirming_key(self, name: str, at: float, genuine: bool, isolated: bool) -> None:
         readable = self._state in (State.QUIET, State.ARMED, State.PENDING)
-        if name != self._letter or not genuine or not readable or self._choice is None:
+        choice = self._steps.choice
+        if name != self._steps.letter or not genuine or not readable or choice is None:
             self._rejected += name != "escape"
             self._lock(words.WRONG_LETTER if name != "escape" else words.LEFT_STEP_TWO, at)
         elif self._acceptable(at, genuine, isolated):
-            self._hold(name, self._choice, at)
+            self._hold(name, choice, at)
         else:
             self._rejected += 1
             self._input(at)
@@ -300,36 +283,24 @@ class Guard:
     # -- steps -----------------------------------------------------------------------------------------------------
 
     def _hold(self, name: str, choice: Choice, at: float) -> None:
-        answered_in = self._fence.answered_in
-        record = StepRecord(
-            key=name,
-            fence_ms=None if answered_in is None else _ms(answered_in),
-            quiet_ms=_ms(at - self._quiet_since),
-            armed_ms=_ms(self._armed_at - self._opened_at),
-            pressed_ms=_ms(at - self._opened_at),
+        record = step_record(
+            name,
+            fence=self._fence.answered_in,
+            quiet=at - self._quiet_since,
+            armed=self._armed_at - self._opened_at,
+            pressed=at - self._opened_at,
         )
-        self._held = _Held(name, choice, record, at)
+        self._held = Held(name, choice, record, at)
         self._state = State.PENDING
 
-    def _step_done(self, held: _Held, at: float) -> None:
-        steps = (*self._steps, held.record)
-        if self._step == 1 and held.choice.way is Way.TWO_STEP:
+    def _step_done(self, held: Held, at: float) -> None:
+        if self._steps.number == 1 and held.choice.way is Way.TWO_STEP:
             self._lock(words.REPAINTING, at, keep_step=True)
-            self._step, self._choice, self._steps = 2, held.choice, steps
-            self._letter = LETTER_POOL[self._chance(len(LETTER_POOL))]
+            self._steps.confirm(held, LETTER_POOL[self._chance(len(LETTER_POOL))])
             self._last_active = at
             return
         assert self._card is not None
-        record = EvidenceRecord(
-            card_digest=self._card.card_digest,
-            text_digest=self._card.text_digest,
-            choice=held.choice.digit,
-            label=held.choice.label,
-            way=held.choice.way,
-            steps=steps,
-            rejected_keys=self._rejected,
-            terminal=self._terminal,
-        )
+        record = self._steps.record(held, self._card, terminal=self._terminal, rejected=self._rejected)
         self._outcome = Evidence(_SEAL, record)
         self._held = None
         self._state = State.DECIDED
@@ -341,7 +312,7 @@ class Guard:
 
     def _lock(self, reason: str, at: float, *, keep_step: bool = False) -> None:
         if not keep_step:
-            self._step, self._choice, self._letter, self._steps = 1, None, None, ()
+            self._steps.begin()
         self._version += 1
         self._marker = f"card {1000 + self._chance(_MARKER_NUMBERS)}.{self._version}"
         self._reason = self._obstacle or reason
@@ -356,7 +327,3 @@ class Guard:
         self._quiet_since = max(self._quiet_since, at)
         self._quiet_needed = needed
         self._held = None
-
-
-def _ms(seconds: float) -> int:
-    return round(seconds * 1000)

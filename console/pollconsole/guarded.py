@@ -41,7 +41,8 @@ from textual.timer import Timer
 from pollconsole.driver import GuardDriver
 from pollconsole.frugal_app import FrugalApp
 from pollconsole.guard import Guard
-from pollconsole.guard_card import GuardedCard, guard_lines
+from pollconsole.guard_card import GuardedCard
+from pollconsole.guard_events import tell
 from pollconsole.guard_facts import (
     MIN_COLUMNS,
     MIN_ROWS,
@@ -52,11 +53,8 @@ from pollconsole.guard_facts import (
     OpenCard,
     text_digest,
 )
-from pollconsole.stamping import Pointer, Stamp, StampingDriver, TerminalGone, stamp_of
-from pollconsole.terminal_input import FenceReply, Stray
+from pollconsole.stamping import Stamp, StampingDriver, TerminalGone, stamp_of
 from pollconsole.terminal_output import HarmlessLines
-
-__all__ = ["GuardedApp", "GuardedCard", "guard_lines"]
 
 ReturnType = TypeVar("ReturnType")
 
@@ -212,36 +210,14 @@ class GuardedApp(FrugalApp[ReturnType], Generic[ReturnType]):
 
     def _guard_event(self, event: events.Event, stamp: Stamp | None, opened: _Opened) -> bool:
         """Tell the machine of *event*; whether nothing else may see it."""
-        guard = self._guard
         at = self.guard_clock() if stamp is None else stamp.at
-        if isinstance(event, FenceReply):
-            if stamp is not None:
-                guard.fence_reply(event.row, event.column, at)
-        elif isinstance(event, events.Resize):
-            if event.size != opened.size:
-                opened.size = event.size
-                self._guard_watch_again(opened)
-                guard.changed("the window changed size", at)
-            return False
-        elif isinstance(event, events.AppFocus | events.AppBlur):
-            guard.focus(at)
-            return False
-        elif isinstance(event, events.Paste):
-            guard.paste(at)
-        elif isinstance(event, Stray):
-            guard.stray(at)
-        elif isinstance(event, Pointer):
-            guard.mouse(at)
-        elif isinstance(event, events.MouseEvent):
-            if not isinstance(event, events.MouseMove):
-                guard.mouse(at)
-        elif isinstance(event, events.Key) and not event.is_forwarded:
-            isolated = stamp is not None and stamp.isolated
-            used = guard.key(event.key, at, genuine=stamp is not None, isolated=isolated)
-            return used or event.key not in opened.card.navigation
-        else:
-            return False
-        return True
+        if not isinstance(event, events.Resize):
+            return tell(self._guard, event, stamp, at, opened.card.navigation)
+        if event.size != opened.size:
+            opened.size = event.size
+            self._guard_watch_again(opened)
+            self._guard.changed("the window changed size", at)
+        return False
 
     def _guard_tick(self) -> None:
         opened, driver = self._guard_opened, self._guard_driver

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from pollcore.chain.layout import Kind
 from pollcore.facts import DAY, HOUR, ChoiceKind, EventName, Instant, Refused, Stale, Status, StopReason
 from tests.audit.test_evidence import stranger_says
 from tests.controller.bank import DONE, RUNNING, says
-from tests.controller.house import House, house, pick
+from tests.controller.house import LIMIT_S, House, house, pick
 
 V = Verdict
 SHORT = ("max_status_requests = 12", "max_status_requests = 2")
@@ -273,28 +274,35 @@ async def test_what_moved_between_the_file_and_the_cut_undoes_the_cut(
 
 
 @pytest.mark.rule("O6", "S7")
-async def test_of_two_archives_at_once_one_is_refused_and_leaves_no_file(tmp_path: Path) -> None:
+async def test_of_two_archives_at_once_one_is_refused_and_leaves_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    under_way, refused, written = threading.Event(), threading.Event(), audit_archive._written
+
+    def slowly(*given: Any) -> Any:
+        under_way.set()
+        assert refused.wait(LIMIT_S), "the other call was not refused meanwhile"
+        return written(*given)
+
     async with house(tmp_path) as h, h.open() as other:
         await old_life(h)
-        now, files = h.clock.now(), [tmp_path / "one.jsonl", tmp_path / "two.jsonl"]
-        jobs = [
-            archive_ended(
-                core.audit,
-                core.store,
+        monkeypatch.setattr(audit_archive, "_written", slowly)
+        first = asyncio.create_task(archive(h, target=tmp_path / "one.jsonl"))
+        assert await asyncio.to_thread(under_way.wait, LIMIT_S)
+        now = h.clock.now()
+        with pytest.raises(Refused, match="under way"):
+            await archive_ended(
+                other.audit,
+                other.store,
                 h.home / "pollconsole.db",
                 now,
                 before=Instant(now.wall - 5 * DAY),
-                target=file,
+                target=tmp_path / "two.jsonl",
                 dry_run=False,
                 operator="ops@here (pty)",
             )
-            for core, file in zip((h.core, other), files, strict=True)
-        ]
-        done = await asyncio.gather(*jobs, return_exceptions=True)
-        (made,) = [one for one in done if isinstance(one, Outcome)]
-        (lost,) = [one for one in done if not isinstance(one, Outcome)]
-        assert isinstance(lost, Refused)
-        assert "under way" in str(lost)
+        refused.set()
+        made = await first
         left = list(tmp_path.glob("*.jsonl*"))
         assert [str(file) for file in left] == [made.file]
         assert proved(h, *left).verdict is V.INTACT

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pollconsole.cli import entry
-from pollcore import assembly
+from pollcore.assembly import parts as assembled
 from tests.audit.dying_clock import LateClock
 from tests.audit.test_dying import copied, laid_out
 
@@ -18,7 +18,7 @@ from tests.audit.test_dying import copied, laid_out
 async def test_what_ended_long_ago_leaves_by_command_and_is_proved_by_command(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(assembly, "SystemClock", LateClock)
+    monkeypatch.setattr(assembled, "SystemClock", LateClock)
     home = copied(await laid_out(tmp_path / "model", rotated=True), tmp_path / "home")
 
     async def call(*words: str) -> tuple[int, str, str]:
@@ -67,7 +67,7 @@ async def test_what_ended_long_ago_leaves_by_command_and_is_proved_by_command(
 async def test_without_an_epoch_that_is_over_the_links_stay_and_it_says_why(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(assembly, "SystemClock", LateClock)
+    monkeypatch.setattr(assembled, "SystemClock", LateClock)
     home = copied(await laid_out(tmp_path / "model", rotated=False), tmp_path / "home")
     at = ("--home", str(home))
     assert await asyncio.to_thread(entry.run, ("archive", "--before", "5d", *at)) == 0

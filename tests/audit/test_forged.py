@@ -166,7 +166,7 @@ async def test_a_last_link_that_was_changed_is_an_alarm_at_the_next_start(tmp_pa
     async with house(tmp_path) as h:
         await h.submit("job-1", RUNNING, DONE)
         await forged_last(h)
-        h.core._begun = False
+        h.core._audit._begun = False
     async with h.open() as core:
         assert core.audit.state.alarm
         assert "altered" in str(core.audit.state.why)

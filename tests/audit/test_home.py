@@ -377,7 +377,7 @@ async def test_a_torn_last_row_of_a_store_is_repaired_by_the_next_writer_with_a_
 
         await h.core.store._write(tear)
         assert verify_store(h.home / "pollconsole.db", Wanted()).verdict is V.TORN
-        h.core._begun = False  # as if killed: no checkpoint, no anchor at its end
+        h.core._audit._begun = False  # as if killed: no checkpoint, no anchor at its end
     assert anchor(h) == known
     async with h.open() as core:
         h.core = core

@@ -58,6 +58,7 @@ def test_what_is_left_of_a_log_is_proved_by_the_keys_that_were_handed_on() -> No
         assert whole.first == seq + 1
 
 
+@pytest.mark.slow
 @pytest.mark.rule("A3", "A4")
 def test_every_flipped_byte_of_the_kept_keys_is_told() -> None:
     log = three_epochs()

@@ -15,7 +15,7 @@ from pollconsole.cli import entry
 from pollcore.adapters.audit_anchor import SEE
 from pollcore.adapters.audit_safe import ANCHOR, FileSafe
 from pollcore.adapters.audit_verify import Wanted, verify_file, verify_store
-from pollcore.adapters.store import opening
+from pollcore.adapters.store import connecting
 from pollcore.assembly import open_core
 from pollcore.chain.findings import Head, Verdict
 from pollcore.facts import EventName, StoreUnusable
@@ -91,7 +91,7 @@ async def test_the_last_k_links_of_a_store_cut_for_every_k_are_missed_by_the_anc
     assert whole.head is not None
     head = Head(whole.last, whole.head, "the anchor")
     copy = str(copied(home, tmp_path / "cut") / "pollconsole.db")
-    conn = opening.connect(copy)
+    conn = connecting.connect(copy)
     conn.execute("DROP TRIGGER audit_no_delete")
     for left in range(whole.last - 1, -1, -1):
         conn.execute("DELETE FROM audit WHERE seq>?", (left,))
@@ -118,7 +118,7 @@ async def test_a_byte_flipped_anywhere_in_the_file_is_told_if_it_touched_the_cha
         try:
             verdict = verify_file(broken, Wanted()).verdict
             same = audit_rows(broken) == whole
-        except (StoreUnusable, opening.sqlite3.Error):
+        except (StoreUnusable, connecting.sqlite3.Error):
             verdict, same = V.ALTERED, False
         assert same or verdict not in (V.INTACT, V.TAIL), at
         told += verdict is not V.INTACT
@@ -127,7 +127,7 @@ async def test_a_byte_flipped_anywhere_in_the_file_is_told_if_it_touched_the_cha
 
 
 def audit_rows(path: Path) -> list[tuple[int, bytes, bytes]]:
-    conn = opening.connect(str(path), read_only=True)
+    conn = connecting.connect(str(path), read_only=True)
     try:
         found: list[tuple[int, bytes, bytes]] = conn.execute(
             "SELECT seq, blob, hash FROM audit ORDER BY seq"

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "core")]
 
 from pollcore.adapters.audit_verify import Wanted, verify_file, verify_store, write_evidence  # noqa: E402
-from pollcore.adapters.store import opening  # noqa: E402
+from pollcore.adapters.store import connecting, opening  # noqa: E402
 from tests.audit.logs import Log  # noqa: E402
 
 BATCH = 1_000
@@ -106,7 +106,7 @@ def one(path: Path, key: tuple[bytes, bytes], count: int) -> dict[str, float]:
 
 def bare_loop(path: Path) -> float:
     """Seconds for SHA-256 over the same bytes, each behind the hash before it, already in memory."""
-    conn = opening.connect(str(path), read_only=True)
+    conn = connecting.connect(str(path), read_only=True)
     blobs = [bytes(blob) for (blob,) in conn.execute("SELECT blob FROM audit ORDER BY seq")]
     conn.close()
     began = time.perf_counter()

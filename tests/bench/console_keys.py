@@ -22,7 +22,7 @@ KEYS = (
     ("/0", b"/0", " / 0_", b"\x1b", "E decide"),
 )
 """Name, keys, what shows their effect, the keys back, what shows that: effects that are the same on both lists."""
-PAGE = ("2", b"2", "[needs you", b"1", "[all")
+PAGE = ("2", b"2", "[needs you", b"1", "[open")
 """A whole page of rows is drawn anew, which an empty list has not: told beside the ratio."""
 
 

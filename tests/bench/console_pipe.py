@@ -20,7 +20,7 @@ ACTIONS = (
     ("j", b"j", None),
     ("PgDn", b"\x1b[6~", None),
     ("view 2", b"2", "[needs you"),
-    ("view 1", b"1", "[all"),
+    ("view 1", b"1", "[open"),
     ("help", b"?", "Esc back"),
     ("leave", b"\x1b", "E decide"),
     ("filter", b"/", "Enter keep"),

@@ -18,7 +18,7 @@ from typing import Final
 
 import msgspec
 
-from pollcore.adapters.store import opening
+from pollcore.adapters.store import library
 from pollcore.facts import EventName
 from tests.processes.herd import PROGRAM, Herd, hand_over, lay_out, shortened, specs
 from tests.processes.provider import CountingProvider, script
@@ -30,7 +30,7 @@ SHORT_MS: Final = 3_000
 LONG_STOP_S: Final = 40.0
 MARGIN_S: Final = 60
 WAVE: Final = 5
-SOUND: Final = opening.has_wal_reset_bug
+SOUND: Final = library.has_wal_reset_bug
 
 
 class Round(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,7 +65,7 @@ def drawn(seed: int) -> Round:
 async def play(this: Round, base: Path, sound: bool) -> tuple[list[str], str]:
     """One round: what it broke, and one line about it."""
     chance = random.Random(this.seed + 1)
-    opening.has_wal_reset_bug = SOUND if this.journal == "WAL" else (lambda version: True)
+    library.has_wal_reset_bug = SOUND if this.journal == "WAL" else (lambda version: True)
     wanted = specs(chance, this.jobs, deadline_s=DEADLINE_S, share=this.share)
     home = base / "home"
     command = PROGRAM if sound else shortened(this.lease_ms, this.journal)

@@ -17,7 +17,7 @@ import msgspec
 
 from pollcore.actions import SubmitSpec
 from pollcore.adapters.keyring_store import MemoryBackend
-from pollcore.adapters.store import InlineStore, opening
+from pollcore.adapters.store import InlineStore, connecting
 from pollcore.adapters.store.errors import unusable
 from pollcore.adapters.store.library import sqlite3
 from pollcore.adapters.store.turns import SqliteTurns
@@ -123,7 +123,7 @@ class Witness:
         now = self._clock.now().wall
         self.at.append((job, now))
         if self._eye is None:
-            self._eye = opening.connect(self._path, read_only=True)
+            self._eye = connecting.connect(self._path, read_only=True)
         charged = self._eye.execute(
             "SELECT count(*) FROM intent i JOIN operation o ON o.op = i.operation WHERE o.job_id = ?", (job,)
         ).fetchone()[0]

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from pollcore import assembly
 from pollcore.actions import SubmitSpec
 from pollcore.adapters.keyring_store import MemoryBackend
 from pollcore.assembly import Core, open_core
+from pollcore.assembly import parts as assembled
 from pollcore.facts import Operation, Status
 from tests.adapters.store.failing import error
 from tests.processes.herd import PROGRAM, environment, lay_out
@@ -98,7 +98,7 @@ async def test_a_read_error_does_not_end_the_watch_for_what_others_write(tmp_pat
 
 @pytest.mark.rule("O6")
 async def test_a_read_error_does_not_end_a_run_until_idle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(assembly, "ThreadedStore", Inline)
+    monkeypatch.setattr(assembled, "ThreadedStore", Inline)
     lay_out(tmp_path / "home", "http://127.0.0.1:9")
     play = Play(tmp_path / "home")
     left = ["SQLITE_IOERR_READ"]
@@ -114,7 +114,7 @@ async def test_a_read_error_does_not_end_a_run_until_idle(tmp_path: Path, monkey
 async def test_a_rollback_that_failed_does_not_block_the_next_look(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(assembly, "ThreadedStore", Inline)
+    monkeypatch.setattr(assembled, "ThreadedStore", Inline)
     lay_out(tmp_path / "home", "http://127.0.0.1:9")
     play = Play(tmp_path / "home")
     left = ["SQLITE_BUSY"]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pollcore.actions import SubmitSpec
-from pollcore.adapters.store import opening
+from pollcore.adapters.store import library
 from pollcore.adapters.store.schema import SCHEMA
 from pollcore.assembly import open_core
 from pollcore.facts import EventName, Status
@@ -43,7 +43,7 @@ async def test_killed_and_stopped_workers_never_send_more_than_the_budget_nor_un
 ) -> None:
     """I1-I7, I9-I11, I24, I26. DELETE: through the switch that serves a SQLite with the WAL-reset bug."""
     chance = random.Random(f"killed-{journal}")
-    monkeypatch.setattr(opening, "has_wal_reset_bug", opening.has_wal_reset_bug)
+    monkeypatch.setattr(library, "has_wal_reset_bug", library.has_wal_reset_bug)
     choose_journal(journal)
     wanted = specs(chance, JOBS, deadline_s=DEADLINE_S)
     with CountingProvider({job: script(chance, 8) for job in wanted}) as provider:

@@ -11,11 +11,11 @@ from typing import Any, Final
 
 import pytest
 
-from pollcore import assembly
 from pollcore.actions import SubmitSpec
 from pollcore.adapters.keyring_store import MemoryBackend
 from pollcore.adapters.store.turns import SqliteTurns
 from pollcore.assembly import Core, open_core
+from pollcore.assembly import parts as assembled
 from pollcore.facts import EventName, Status
 from pollcore.ports import Filter
 from tests.adapters.store.failing import NAMES
@@ -56,7 +56,7 @@ ENDS: Final = {
 @pytest.fixture
 def homes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[object], Path]]:
     """Gives fresh homes with the contract laid out, on a quick file system."""
-    monkeypatch.setattr(assembly, "ThreadedStore", Inline)
+    monkeypatch.setattr(assembled, "ThreadedStore", Inline)
     roomy = MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM_BYTES
     base = MEMORY / f"pollconsole-nth-{os.getpid()}" if roomy else tmp_path
 

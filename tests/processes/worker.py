@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from pollcore.adapters.store import leases, opening
+from pollcore.adapters.store import leases, library
 from pollcore.controller import loop, prepare
 
 
@@ -24,7 +24,7 @@ def shorten(lease_ms: int) -> None:
 def journal(mode: str) -> None:
     """DELETE: as on a SQLite with the WAL-reset bug, whose safe way is the rollback journal."""
     if mode == "DELETE":
-        opening.has_wal_reset_bug = lambda version: True
+        library.has_wal_reset_bug = lambda version: True
 
 
 def main() -> int:

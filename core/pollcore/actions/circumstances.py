@@ -7,56 +7,36 @@ Source: spec E2, E7, E10, S2, S8, T8, K5; whatever cannot be found out offers no
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
 from pollcore import reading
-from pollcore.actions import uses
+from pollcore.actions import cancels, keyring_look, uses
+from pollcore.actions.contract_changes import ContractChange, changes_of
 from pollcore.actions.desk import Desk
+from pollcore.actions.keyring_look import KeyringLook
 from pollcore.contract import Contract, normalise_origin, requests
 from pollcore.escalation import ChangedContract, Circumstances, FirstUse
-from pollcore.escalation.approvals import CANCEL, RESUBMIT
+from pollcore.escalation.approvals import RESUBMIT
 from pollcore.facts import (
-    ActionKind,
     ActionRecord,
     ContractError,
-    CredentialUnavailable,
     Escalation,
     Instant,
     Moment,
     Operation,
     Refused,
     Status,
-    StopDetail,
     StopReason,
     Verdict,
     mask_url,
 )
-from pollcore.ports import ContractKnown, Cooldown, CredentialInfo, Denial, Stored, Turn
+from pollcore.ports import ContractKnown, Cooldown, CredentialInfo, Stored, Turn
 
 READER: Final = "desk"
 """Owner name of turns that only look."""
-_MACHINE_WIDE: Final = frozenset({StopDetail.KEYRING_LOCKED, StopDetail.KEYRING_TIMEOUT, StopDetail.KEYRING_ABSENT})
-"""What one credential's trouble says of all others."""
-
-
-class _Keyring(msgspec.Struct, frozen=True):
-    """Does the keyring read a credential, why not, and did the secret change since it was refused."""
-
-    reads: bool
-    problem: str | None = None
-    rotated: bool = False
-
-
-class _Change(msgspec.Struct, frozen=True):
-    """The contract file of today beside the snapshot in force; the same for all operations under that snapshot."""
-
-    today: Contract
-    diff: str
-    origins_added: tuple[str, ...]
 
 
 class Gathered(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,10 +47,10 @@ class Gathered(msgspec.Struct, frozen=True, kw_only=True):
     """By digest, as the operations were submitted under them."""
     unreadable: Mapping[str, str]
     """Digest -> why the contract in force cannot be read; its operations have no choices."""
-    changes: Mapping[tuple[str, str], _Change]
+    changes: Mapping[tuple[str, str], ContractChange]
     """By provider and digest in force."""
     cooldowns: Sequence[Cooldown]
-    keyring: Mapping[str, _Keyring]
+    keyring: Mapping[str, KeyringLook]
     known: Sequence[CredentialInfo]
     actions: Mapping[str, Sequence[ActionRecord]]
     answers: Mapping[str, Stored]
@@ -84,8 +64,7 @@ class Gathered(msgspec.Struct, frozen=True, kw_only=True):
     def of(self, operation: Operation, question: Escalation | None = None) -> Circumstances:
         """What is known beside the record of *operation*. Raises KeyError: its contract is among `unreadable`."""
         contract = self.contracts[operation.contract_digest]
-        sent = [a for a in self.actions.get(operation.operation_id, ()) if a.kind is ActionKind.CANCEL]
-        none = _Keyring(True) if operation.credential is None else _Keyring(False)
+        none = KeyringLook(True) if operation.credential is None else KeyringLook(False)
         keyring = self.keyring.get(operation.credential or "", none)
         # E6: while no final answer was seen the same key goes again, so it must be known
         known_key = operation.status.is_end or operation.submitted.idempotency_key is not None
@@ -93,10 +72,9 @@ class Gathered(msgspec.Struct, frozen=True, kw_only=True):
         # rendered only where it can be compared with something
         fingerprint = requests.fingerprint(contract, operation.submitted) if can_resubmit and stored else None
         infos = {info.name: info for info in self.known}
-        cancels = contract.policy.cancel is not None
+        records, last = self.actions.get(operation.operation_id, ()), self.answers.get(operation.operation_id)
         return Circumstances(
             use=uses.use_of(contract, operation, question, infos) if question is not None else None,
-            cancel_use=uses.action_use(contract, operation, CANCEL, infos) if cancels else None,
             resubmit_use=uses.action_use(contract, operation, RESUBMIT, infos) if can_resubmit else None,
             changed_contract=self._changed(operation),
             other_credentials=self._others(contract, operation),
@@ -108,13 +86,12 @@ class Gathered(msgspec.Struct, frozen=True, kw_only=True):
             fingerprint_matches=fingerprint is not None and fingerprint == stored,
             resubmit_limits=contract.policy.default,
             cooldown_until=_cooldown(operation, self.cooldowns, self.now),
-            cancel_sent_at=sent[-1].at if sent else None,
-            cancel_outcome=sent[-1].outcome.value if sent else None,
             console_url=requests.console_url(contract, operation.submitted),
             near_match=self._near_match(contract, operation),
             allow_http=contract.allow_http,
             contract_unseen=self._unseen(operation),
             first_use=self._first_use(contract, operation),
+            **cancels.facts_of(contract, operation, records, last, infos),
         )
 
     def _unseen(self, operation: Operation) -> bool:
@@ -182,14 +159,16 @@ async def gather(desk: Desk, operations: Iterable[Operation], now: Moment) -> Ga
     """Ask everything that the choices of *operations* depend on: a fixed number of reads, however many they are."""
     listed = tuple(operations)
     contracts, unreadable = await _contracts(desk, {op.contract_digest for op in listed})
-    changes = await _changes(desk, listed, contracts)
+    changes = await changes_of(desk, listed, contracts)
     # a turn that writes and claims nothing tells what is in force
     held = await desk.store.turn(Turn(now=now, owner=READER))
     ids = [op.operation_id for op in listed]
     answered = [
         op.operation_id
         for op in listed
-        if op.stop_reason is StopReason.UNKNOWN_STATE or (op.submitted.provider, op.contract_digest) in changes
+        if op.stop_reason is StopReason.UNKNOWN_STATE
+        or (op.submitted.provider, op.contract_digest) in changes
+        or cancels.needs_answer(contracts.get(op.contract_digest), op)
     ]
     return Gathered(
         now=now,
@@ -198,7 +177,7 @@ async def gather(desk: Desk, operations: Iterable[Operation], now: Moment) -> Ga
         changes=changes,
         cooldowns=held.cooldowns,
         # a question about leave to use a credential reads no secret: leave comes first
-        keyring=await _keyring(
+        keyring=await keyring_look.look(
             desk,
             sorted({op.credential or "" for op in listed if _needs_keyring(op)}),
             held.denials,
@@ -237,29 +216,6 @@ async def _contracts(desk: Desk, digests: Iterable[str]) -> tuple[dict[str, Cont
     return found, unreadable
 
 
-async def _changes(
-    desk: Desk, operations: Iterable[Operation], contracts: Mapping[str, Contract]
-) -> dict[tuple[str, str], _Change]:
-    """Where the file of today differs from what is in force: each file is read once, each difference made once."""
-    today: dict[str, Contract | None] = {}
-    found = {}
-    for provider, digest in sorted({(op.submitted.provider, op.contract_digest) for op in operations}):
-        if provider not in today:
-            try:
-                today[provider] = desk.contracts.find(provider)
-            except Refused:
-                today[provider] = None
-        file = today[provider]
-        if file is None or file.digest == digest or digest not in contracts:
-            continue
-        before = await desk.store.snapshot(digest)
-        if before is None:
-            continue
-        added = tuple(sorted(set(file.origins) - set(contracts[digest].origins)))
-        found[provider, digest] = _Change(file, text_difference(before.text, file.snapshot.text), added)
-    return found
-
-
 def _shipped(desk: Desk, contracts: Iterable[Contract]) -> frozenset[str]:
     return frozenset(each.digest for each in contracts if desk.shipped(each.snapshot_text))
 
@@ -285,34 +241,3 @@ def _origin(contract: Contract, operation: Operation) -> str | None:
         return normalise_origin(requests.status_request(contract, operation, operation.credential).url)
     except Refused:
         return None
-
-
-async def _keyring(
-    desk: Desk, names: Sequence[str], denials: Sequence[Denial], stopped: Collection[str]
-) -> dict[str, _Keyring]:
-    """Each credential once; a keyring that is locked, absent or silent is asked once for all.
-
-    *stopped*: those whose refusal stopped an operation; for no other one is a token bought to look at it.
-    """
-    found: dict[str, _Keyring] = {}
-    closed: _Keyring | None = None
-    for name in names:
-        if closed is not None:
-            found[name] = closed
-            continue
-        refused = [d.secret_digest for d in denials if d.credential == name]
-        try:
-            now = await desk.credentials().digest(name, refused if name in stopped else ())
-        except CredentialUnavailable as error:
-            found[name] = _Keyring(False, str(error))
-            if error.detail in _MACHINE_WIDE:
-                closed = found[name]
-            continue
-        found[name] = _Keyring(True, None, bool(refused) and now not in refused)
-    return found
-
-
-def text_difference(before: str, after: str) -> str:
-    """The changed lines, whole (G4: nothing is cut silently)."""
-    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), "in force", "file", lineterm="", n=1)
-    return "\n".join(lines)

@@ -16,7 +16,7 @@ import msgspec
 from pollcore import grants
 from pollcore.actions import first_use, uses
 from pollcore.actions.circumstances import Gathered, gather
-from pollcore.actions.decision import decision_write
+from pollcore.actions.decision import Pressed, carried_out, decision_write, grant_of
 from pollcore.actions.desk import Desk
 from pollcore.actions.together import Pair, ShownGroup, asked_of, batches, readable
 from pollcore.card import Asked, Frozen, GroupChoice, member
@@ -24,10 +24,8 @@ from pollcore.escalation import Circumstances
 from pollcore.facts import (
     AuditEvent,
     Choice,
-    ChoiceKind,
     Escalation,
     EventName,
-    Grant,
     Moment,
     Operation,
     Operator,
@@ -55,21 +53,6 @@ class GroupOutcome(msgspec.Struct, frozen=True):
     """Operations of the list that the choice was never offered to; they stay asked."""
 
 
-class _Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """The one decision, as it is recorded for each operation."""
-
-    shown: ShownGroup
-    choice: GroupChoice
-    evidence: Mapping[str, str | int | float]
-    operator: Operator
-    because: str | None
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        measured = (f"guard: {name} {value}" for name, value in self.evidence.items())
-        return (f"card {self.shown.digest[:16]}", f"one answer for {self.choice.count} operations", *measured)
-
-
 async def decide(
     desk: Desk,
     drawn: ShownGroup,
@@ -90,10 +73,12 @@ async def decide(
         raise Refused(f"{choice_key} decides nothing here", code="no_choice")
     if choice.unavailable is not None:
         raise Refused(f"{choice.label}: {choice.unavailable}", code="unavailable")
-    answer = _Answer(shown=drawn, choice=choice, evidence=evidence, operator=operator, because=because)
+    pressed = Pressed(
+        card_digest=drawn.digest, evidence=evidence, operator=operator, because=because, many=choice.count
+    )
     taken = set(choice.operation_ids)
     todo = {each.operation_id: each for each in drawn.card.members if each.operation_id in taken}
-    run = _Run(desk, answer)
+    run = _Run(desk, drawn, choice, pressed)
     for _ in range(TRIES):
         todo = await run.round(todo)
         if not todo:
@@ -115,14 +100,16 @@ async def decide(
 class _Run:
     """One answer on its way through the list."""
 
-    def __init__(self, desk: Desk, answer: _Answer) -> None:
+    def __init__(self, desk: Desk, drawn: ShownGroup, choice: GroupChoice, pressed: Pressed) -> None:
         self.done: list[str] = []
         self.refused: dict[str, str] = {}
         self.error: StoreUnusable | None = None
         self.decided: set[str] = set()
         """Contracts whose first use this answer decides (X7)."""
         self._desk = desk
-        self._answer = answer
+        self._drawn = drawn
+        self._choice = choice
+        self._pressed = pressed
         self._session = f"ses-{desk.chance.token(6)}"
         """One answer makes one session of one credential and run, however many operations it covers."""
         self._seen: dict[str, tuple[Operation, Escalation, Choice]] = {}
@@ -131,7 +118,7 @@ class _Run:
     async def round(self, todo: Mapping[str, Frozen]) -> dict[str, Frozen]:
         """Decide all of *todo*; returns those whose records moved between reading and committing."""
         desk = self._desk
-        found = {op.operation_id: (op, question) for op, question in await desk.store.asked(self._answer.shown.cause)}
+        found = {op.operation_id: (op, question) for op, question in await desk.store.asked(self._drawn.cause)}
         gone = [each for each in todo.values() if not _still_asked(each, found)]
         await self._gone(gone)
         there = [found[name] for name in todo if name not in self.refused]
@@ -170,14 +157,14 @@ class _Run:
     def _write(self, pair: Pair, frozen: Frozen, facts: Gathered) -> Write | None:
         """The whole effect on one operation, or None and a reason."""
         operation, question = pair
-        answer, desk = self._answer, self._desk
+        desk = self._desk
         if not readable(pair, facts):
             self.refused[frozen.operation_id] = facts.unreadable[operation.contract_digest]
             return None
         now = desk.clock.now()
         asked = asked_of(pair, facts)
         fresh = member(asked, now)
-        choice = next((each for each in fresh.choices if fresh.named(each) == answer.choice.name), None)
+        choice = next((each for each in fresh.choices if fresh.named(each) == self._choice.name), None)
         self._seen[operation.operation_id] = (operation, question, choice or fresh.choices[0])
         if fresh.digest != frozen.digest or choice is None:
             self.refused[frozen.operation_id] = MOVED
@@ -192,47 +179,24 @@ class _Run:
             return None
 
     def _applied(self, asked: Asked, choice: Choice, frozen: Frozen, now: Moment) -> Write:
-        operation, question, answer, desk = asked.operation, asked.question, self._answer, self._desk
-        changed = asked.circumstances.changed_contract if asked.circumstances is not None else None
-        adopted = changed.policy if changed is not None and choice.kind is ChoiceKind.ADOPT_CONTRACT else None
-        applied = grants.apply(
-            operation,
-            question,
-            choice,
-            policy=adopted or asked.policy,
-            now=now,
-            operator=answer.operator,
-            because=answer.because,
-            new_id=f"esc-{desk.chance.token(6)}",
-            shown_version=frozen.version,
-            observation=changed.reads_as if changed is not None else None,
-            memory=changed.memory if changed is not None else None,
-            notes=answer.notes,
+        operation, question, facts = asked.operation, asked.question, asked.circumstances
+        desk, pressed, version = self._desk, self._pressed, frozen.version
+        applied = carried_out(
+            desk, operation, question, choice, facts, asked.policy, pressed, now=now, shown_version=version
         )
         if applied.action is not None:
             raise Refused("it sends a request of its own: decide it on the operation's own card", code="one_by_one")
-        grant = Grant(
-            grant_id=f"grant-{desk.chance.token(8)}",
-            operation_id=operation.operation_id,
-            escalation_id=question.escalation_id,
-            version=frozen.version,
-            choice=choice,
-            card_digest=answer.shown.digest,
-            evidence=dict(answer.evidence),
-            operator=answer.operator,
-            granted_at=now.wall,
-            because=answer.because,
-        )
+        grant = grant_of(desk, operation, question, choice, pressed, now=now, shown_version=version)
         if applied.use is not None:
             self.decided.add(operation.contract_digest)
         after = applied.operation or operation
-        call, session = uses.leaves(asked.circumstances or Circumstances(), choice, grant, after, now, self._session)
+        call, session = uses.leaves(facts or Circumstances(), choice, grant, after, now, self._session)
         used = grant if choice.grants else None
-        return decision_write(applied, operation, frozen.version, used, call, session)
+        return decision_write(applied, operation, version, used, call, session)
 
     async def _keep_snapshots(self, facts: Gathered) -> None:
         """A contract that is about to be adopted is stored first (S8)."""
-        if self._answer.choice.name[3] is not None:
+        if self._choice.name[3] is not None:
             for change in facts.changes.values():
                 await self._desk.store.keep_snapshot(self._desk.clock.now(), change.today.snapshot)
 
@@ -263,20 +227,20 @@ class _Run:
                 return
 
     def _refusal(self, operation_id: str, why: str) -> AuditEvent:
-        now, answer = self._desk.clock.now(), self._answer
+        now, pressed = self._desk.clock.now(), self._pressed
         if operation_id in self._seen:
             operation, question, choice = self._seen[operation_id]
-            told = grants.refused_event(operation, question, choice, now, str(answer.operator), why)
+            told = grants.refused_event(operation, question, choice, now, str(pressed.operator), why)
         else:
             told = AuditEvent(
                 at=now.wall,
                 event=EventName.GRANT_REFUSED,
                 operation_id=operation_id,
-                operator=str(answer.operator),
+                operator=str(pressed.operator),
                 text=why,
             )
-        kind = answer.choice.kind.value
-        return msgspec.structs.replace(told, decision=kind, detail=answer.choice.label, notes=answer.notes)
+        kind = self._choice.kind.value
+        return msgspec.structs.replace(told, decision=kind, detail=self._choice.label, notes=pressed.notes)
 
 
 def _still_asked(each: Frozen, found: Mapping[str, Pair]) -> bool:

@@ -26,7 +26,7 @@ from pollcore.adapters import audit_archive_file as files
 from pollcore.adapters import audit_parts as parts
 from pollcore.adapters.audit_chain import LogState, Signer
 from pollcore.adapters.audit_checkpoint import AuditKeeper
-from pollcore.adapters.store import archiving, opening
+from pollcore.adapters.store import archiving, connecting
 from pollcore.adapters.store.errors import unusable
 from pollcore.adapters.store.library import sqlite3
 from pollcore.chain import archive
@@ -232,7 +232,7 @@ def _alone(home: Path) -> Iterator[None]:
 def _reading(database: Path) -> Iterator[Any]:
     """A connection of its own that sees one state of the store."""
     try:
-        with closing(opening.connect(str(database), read_only=True)) as conn:
+        with closing(connecting.connect(str(database), read_only=True)) as conn:
             conn.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
             conn.execute("BEGIN")
             yield conn

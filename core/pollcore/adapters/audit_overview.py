@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from pollcore.adapters.audit_chain import LogState, decode_state
-from pollcore.adapters.store import opening
+from pollcore.adapters.store import connecting
 from pollcore.adapters.store.errors import unusable
 from pollcore.adapters.store.library import sqlite3
 from pollcore.adapters.store.transaction import AUDIT_LOG, AUDIT_NOTE
@@ -51,7 +51,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
 def overview(database: Path, anchored_to: int = 0) -> Overview:
     """Read it. *anchored_to*: the link that the anchor knows; 0: none. Raises StoreUnusable."""
     try:
-        with closing(opening.connect(str(database), read_only=True)) as conn:
+        with closing(connecting.connect(str(database), read_only=True)) as conn:
             conn.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
             conn.execute("BEGIN")
             try:

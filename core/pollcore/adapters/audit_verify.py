@@ -17,7 +17,7 @@ import msgspec
 
 from pollcore.adapters import audit_parts as parts
 from pollcore.adapters.audit_chain import decode_state
-from pollcore.adapters.store import opening
+from pollcore.adapters.store import connecting
 from pollcore.adapters.store.library import sqlite3
 from pollcore.adapters.store.transaction import AUDIT_LOG, AUDIT_NOTE
 from pollcore.chain import archive, evidence
@@ -188,7 +188,7 @@ class _Source:
 
 
 def _connect(path: Path) -> Any:
-    conn = opening.connect(str(path), read_only=True)
+    conn = connecting.connect(str(path), read_only=True)
     conn.execute(f"PRAGMA cache_size=-{CACHE_KIB}")  # every page is read once
     return conn
 

@@ -4,9 +4,11 @@ Job: the lines of one card, its digest, and one card for one cause. Must not kno
 """
 
 from pollcore.card.digest import bound, digest, digest_of
-from pollcore.card.drawing import Card, CardLine, CardOption, card
+from pollcore.card.drawing import Card, CardOption, card
 from pollcore.card.group_lines import Effects
-from pollcore.card.grouping import Asked, Frozen, GroupCard, GroupChoice, Member, Outlier, group, join, member
+from pollcore.card.grouping import Frozen, GroupCard, GroupChoice, Outlier, group, join
+from pollcore.card.line import CardLine
+from pollcore.card.members import Asked, Member, member
 
 __all__ = [
     "Asked",

@@ -8,12 +8,13 @@ Source: spec E3, G4, G7, H3, S2, K4.
 from __future__ import annotations
 
 from typing import Final
-from urllib.parse import urlsplit
 
 import msgspec
 
-from pollcore.escalation import Circumstances, CredentialUse, FirstUse
-from pollcore.escalation.approvals import ANSWER_MS, FETCH, short
+from pollcore.card.approval_lines import first_use_lines, use_lines
+from pollcore.card.line import CardLine, flat, lines_of
+from pollcore.escalation import Circumstances
+from pollcore.escalation.approvals import ANSWER_MS
 from pollcore.escalation.situation import span_words, when
 from pollcore.facts import (
     DAY,
@@ -27,25 +28,13 @@ from pollcore.facts import (
     StopReason,
     clock_time,
     iso,
-    mask_url,
 )
 from pollcore.story import Harmless, visible
 
 TITLE: Final = "External job needs a decision"
 _TIMES: Final = frozenset({"deadline", "useful_until", "last_possible_check"})
 _APPROVALS: Final = frozenset({StopReason.CALL_APPROVAL, StopReason.SESSION_APPROVAL})
-UNDECLARED: Final = "nothing: the contract does not say that asking is read-only"
 _CHECK_ACCESS: Final = "access, rotation, account scope, gateway"
-
-
-class CardLine(msgspec.Struct, frozen=True):
-    """One line: `Status requests: 12 of 12` is label `Status requests:` and text `12 of 12`."""
-
-    label: str
-    text: str
-
-    def __str__(self) -> str:
-        return f"{self.label} {self.text}".rstrip()
 
 
 class CardOption(msgspec.Struct, frozen=True):
@@ -119,20 +108,15 @@ def card(
     )
 
 
-def _flat(text: str, harmless: Harmless) -> str:
-    """Harmless and on one line: a provider's line break must not start a line of ours."""
-    return " ".join(harmless(text).split())
-
-
 def _fixed_lines(op: Operation | None, question: Escalation, now: Moment, harmless: Harmless) -> list[CardLine]:
     if op is None:
         none = "none, the question belongs to a credential"
         values = [none, "none", "none", span_words(now.wall - question.asked_at), "none", "none"]
     else:
         values = [
-            _flat(op.operation_id, harmless),
-            _flat(op.submitted.job_id, harmless),
-            "none yet" if op.last_known_state is None else _flat(op.last_known_state, harmless),
+            flat(op.operation_id, harmless),
+            flat(op.submitted.job_id, harmless),
+            "none yet" if op.last_known_state is None else flat(op.last_known_state, harmless),
             span_words(now.wall - op.started_at),
             f"{op.status_requests_used} of {op.max_status_requests}",
             _last_http(op, now),
@@ -183,14 +167,14 @@ def _further(
         ("Contract:", op.contract_digest),
         ("Contract file:", "new or changed, no operator has looked at it" if facts.contract_unseen else None),
     ]
-    lines = [CardLine(label, _flat(text, harmless)) for label, text in rows if text]
+    lines = lines_of(rows, harmless)
     if facts.changed_contract is not None:
         diff = facts.changed_contract.diff.splitlines()
         lines += [CardLine("Contract difference:", harmless(row)) for row in diff]
     if question.reason in _APPROVALS:
-        lines += _use_lines(op, facts, harmless)
+        lines += use_lines(op, facts, harmless)
     if question.reason is StopReason.FIRST_USE and facts.first_use is not None:
-        lines += _first_use_lines(facts.first_use, harmless)
+        lines += first_use_lines(facts.first_use, harmless)
     return lines
 
 
@@ -212,58 +196,6 @@ def _last_fault(op: Operation, now: Moment) -> str | None:
     return f"{op.last_fault}{at}{sent}"
 
 
-def _use_lines(op: Operation, facts: Circumstances, harmless: Harmless) -> list[CardLine]:
-    """G7: credential name, method, host, path, purpose, request number, what it can reveal."""
-    use = facts.use
-    if use is None:
-        return []
-    rows: list[tuple[str, str | None]] = [
-        ("Purpose:", use.purpose),
-        ("Request number:", _number(op, use)),
-        ("Credential mode:", use.mode.value if use.mode is not None else "none: it goes without a credential"),
-        ("Credential scope:", use.scope),
-        ("Can reveal:", use.reveals or "not stated by the contract"),
-        ("For the run:", use.owner),
-        ("Request digest:", short(use.digest) if use.owner is None else None),
-        ("Cannot be shown:", use.problem),
-    ]
-    if use.request is not None:
-        parts = urlsplit(mask_url(use.request.url).removesuffix("?..."))
-        masked = " (its query is masked)" if "?" in use.request.url else ""
-        body = f"{len(use.request.body)} bytes" if use.request.body else None
-        host = parts.netloc or use.request.url
-        rows[:0] = [
-            ("Method:", use.request.method),
-            ("Host:", f"{parts.scheme}://{host}"),
-            ("Path:", (parts.path or "/") + masked),
-            ("Body:", body),
-        ]
-    return [CardLine(label, _flat(text, harmless)) for label, text in rows if text]
-
-
-def _number(op: Operation, use: CredentialUse) -> str:
-    """Which request of the budget it would be; a fetch is none."""
-    if use.for_purpose == FETCH:
-        return f"none, it is no status request ({op.status_requests_used} of {op.max_status_requests} are used)"
-    return f"{op.status_requests_used + 1} of {op.max_status_requests}"
-
-
-def _first_use_lines(said: FirstUse, harmless: Harmless) -> list[CardLine]:
-    """X7: what the contract says of its own status requests, and what they look like."""
-    rows = [("Status request:", said.asks_by), *contract_says(said)]
-    return [CardLine(label, _flat(text, harmless)) for label, text in rows if text]
-
-
-def contract_says(said: FirstUse) -> tuple[tuple[str, str], ...]:
-    """What a contract says of its own status requests, the same for all operations under it."""
-    return (
-        ("Declared:", "read_only" if said.observation else UNDECLARED),
-        ("Evidence:", said.evidence or "none"),
-        ("Tried live:", said.tested_live or "not that its author knows"),
-        ("Sources:", ", ".join(said.sources) or "none"),
-    )
-
-
 def _credential_lines(facts: Circumstances, question: Escalation, harmless: Harmless) -> list[CardLine]:
     mode = facts.mode
     if mode is None:
@@ -277,7 +209,7 @@ def _credential_lines(facts: Circumstances, question: Escalation, harmless: Harm
         ("Because:", question.because),
         ("Changed since:", mode.problem),
     ]
-    return [CardLine(label, _flat(text, harmless)) for label, text in rows if text]
+    return lines_of(rows, harmless)
 
 
 def _option(choice: Choice, now: Moment, harmless: Harmless) -> CardOption:
@@ -288,8 +220,8 @@ def _option(choice: Choice, now: Moment, harmless: Harmless) -> CardOption:
     rows.extend(f"warning: {warning}" for warning in choice.warnings)
     if choice.unavailable:
         rows.append(f"cannot be chosen: {choice.unavailable}")
-    details = tuple(_flat(row, harmless) for row in rows)
-    return CardOption(choice.key, _flat(choice.label, harmless), details, choice.unavailable is None)
+    details = tuple(flat(row, harmless) for row in rows)
+    return CardOption(choice.key, flat(choice.label, harmless), details, choice.unavailable is None)
 
 
 def _effect(effect: Effect, now: Moment) -> str:

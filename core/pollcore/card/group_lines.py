@@ -13,7 +13,8 @@ from typing import Final
 
 import msgspec
 
-from pollcore.card.drawing import CardLine, from_key
+from pollcore.card.drawing import from_key
+from pollcore.card.line import CardLine, flat
 from pollcore.card.ranges import MAX_WORDINGS, counted, figures, merged, times
 from pollcore.escalation.situation import span_words, when
 from pollcore.facts import Choice, Escalation, Instant, Moment, Operation, clock_time
@@ -51,11 +52,6 @@ class Effects(msgspec.Struct, frozen=True, kw_only=True):
     after: tuple[int | str | None, ...]
     count: int
     """Operations on which the choice moves this limit."""
-
-
-def flat(text: str, harmless: Harmless) -> str:
-    """Harmless and on one line."""
-    return " ".join(harmless(text).split())
 
 
 def happened(cause: str) -> str:

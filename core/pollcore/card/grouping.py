@@ -1,24 +1,24 @@
 """E10: one cause is one card over many rows.
 
-Job: join open questions by cause; count, name those that end soonest and those that differ; freeze the list. Must not
-know: how the one answer is carried out on each operation, how the card is worded (that is `group_lines`).
+Job: join open questions by cause; count, name those that end soonest; offer what they have in common; freeze the list.
+Must not know: how the one answer is carried out on each operation, how the card is worded (that is `group_lines`).
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
 from pollcore.card import group_lines
-from pollcore.card.digest import digest_of
-from pollcore.card.drawing import CardLine, contract_says
 from pollcore.card.group_lines import Effects
-from pollcore.escalation import Circumstances, choices
-from pollcore.facts import Choice, ChoiceKind, Escalation, Instant, Moment, Operation, Policy, StopReason
+from pollcore.card.line import CardLine, flat
+from pollcore.card.members import Asked, ChoiceName, Member, member
+from pollcore.card.outliers import outliers_of
+from pollcore.facts import Choice, ChoiceKind, Escalation, Instant, Moment, Operation, Policy
 from pollcore.story import Harmless, visible
 
 MAX_SOONEST: Final = 5
@@ -32,36 +32,6 @@ ONE_BY_ONE: Final[dict[ChoiceKind, str]] = {
     ChoiceKind.RESUBMIT: "each resubmission is a request of its own: decide it on the operation's own card",
 }
 """What one answer for many never does: a group's answer sends nothing itself."""
-
-ChoiceName = tuple[ChoiceKind, str, str | None, str | None, str | None]
-"""What makes two choices of two operations one: kind, label, credential, new contract, contract that it replaces."""
-
-
-class Asked(msgspec.Struct, frozen=True):
-    """One open question with what its own card is drawn from."""
-
-    operation: Operation
-    question: Escalation
-    policy: Policy
-    circumstances: Circumstances | None = None
-
-
-class Member(msgspec.Struct, frozen=True):
-    """One question of a group with the very choices that can be executed for it, and the digest of its own card."""
-
-    operation: Operation
-    question: Escalation
-    choices: tuple[Choice, ...]
-    digest: str
-    diff: str | None = None
-    """The difference to the changed contract, where there is one."""
-    contract: tuple[tuple[str, str], ...] = ()
-    """first_use: what the contract says of its own status requests (label, text)."""
-
-    def named(self, choice: Choice) -> ChoiceName:
-        """The name of one of its choices in the group."""
-        replaced = self.operation.contract_digest if choice.contract_digest is not None else None
-        return choice.kind, choice.label, choice.credential, choice.contract_digest, replaced
 
 
 class GroupChoice(msgspec.Struct, frozen=True, kw_only=True):
@@ -155,16 +125,6 @@ def group(
     return tuple(sorted(cards, key=lambda found: (found.soonest[0][1], found.cause)))
 
 
-def member(asked: Asked, now: Moment) -> Member:
-    """One operation with its choices as they are now."""
-    operation, question, facts = asked.operation, asked.question, asked.circumstances
-    found = choices(operation, question, policy=asked.policy, now=now, circumstances=facts)
-    diff = facts.changed_contract.diff if facts is not None and facts.changed_contract is not None else None
-    first = facts.first_use if facts is not None else None
-    says = contract_says(first) if first is not None and question.reason is StopReason.FIRST_USE else ()
-    return Member(operation, question, found, digest_of(operation, question, found), diff, says)
-
-
 def join(cause: str, members: Sequence[Member], now: Moment, harmless: Harmless = visible, asked: int = 0) -> GroupCard:
     """The card of one cause. *asked*: how many questions have this cause, when that is more than *members*.
 
@@ -173,7 +133,7 @@ def join(cause: str, members: Sequence[Member], now: Moment, harmless: Harmless 
     if not members:
         raise ValueError("a group has at least one operation")
     members = sorted(members, key=lambda each: each.operation.operation_id)
-    differs = _outliers(members, harmless)
+    differs = outliers_of(members, harmless)
     ends = {each.operation.operation_id: end_of(each.operation) for each in members}
     soonest = sorted((end, name) for name, end in ends.items())[:MAX_SOONEST]
     whole = hashlib.sha256("\n".join([cause, *(each.digest for each in members)]).encode("utf-8", "backslashreplace"))
@@ -181,7 +141,7 @@ def join(cause: str, members: Sequence[Member], now: Moment, harmless: Harmless 
     outliers = tuple(Outlier(name, differs[name]) for name in sorted(differs))
     digest = whole.hexdigest()
     return GroupCard(
-        cause=group_lines.flat(cause, harmless),
+        cause=flat(cause, harmless),
         reasons=tuple(Counter(each.question.reason.value for each in members).most_common()),
         oldest_asked_at=min(each.question.asked_at for each in members),
         members=tuple(_frozen(each, ends, differs) for each in members),
@@ -250,7 +210,7 @@ def _choices(members: Sequence[Member], now: Moment, harmless: Harmless) -> tupl
             GroupChoice(
                 key=str(digit),
                 kind=name[0],
-                label=group_lines.flat(name[1], harmless),
+                label=flat(name[1], harmless),
                 count=len(pairs),
                 operation_ids=tuple(operation_id for operation_id, _ in pairs),
                 decides=offered[0].decides,
@@ -262,42 +222,3 @@ def _choices(members: Sequence[Member], now: Moment, harmless: Harmless) -> tupl
             )
         )
     return tuple(made)
-
-
-def _outliers(members: Sequence[Member], harmless: Harmless) -> dict[str, str]:
-    """Who differs in reason, state, last HTTP code, account or choices from what more than half of all have."""
-    traits: list[tuple[str, Callable[[Member], str]]] = [
-        ("reason", lambda each: each.question.reason.value),
-        ("state", lambda each: each.operation.last_known_state or "none yet"),
-        ("HTTP", lambda each: str(each.operation.last_http.code) if each.operation.last_http else "none"),
-        ("account", lambda each: each.operation.submitted.account),
-    ]
-    differs: dict[str, list[str]] = {}
-    for name, trait in traits:
-        values = {each.operation.operation_id: trait(each) for each in members}
-        usual, count = Counter(values.values()).most_common(1)[0]
-        if 2 * count <= len(members):
-            continue  # no value that most of them have: nobody stands out, the card counts the values
-        for operation_id, value in values.items():
-            if value != usual:
-                differs.setdefault(operation_id, []).append(f"{name} {group_lines.flat(value, harmless)}")
-    for operation_id, said in _other_choices(members).items():
-        differs.setdefault(operation_id, []).append(group_lines.flat(said, harmless))
-    return {operation_id: "; ".join(said) for operation_id, said in differs.items()}
-
-
-def _other_choices(members: Sequence[Member]) -> dict[str, str]:
-    """`cannot extend 15 min / 4 checks`, `can also hold up to 30 min`: who can take what most of the others cannot."""
-    can = {
-        each.operation.operation_id: tuple(c.label for c in each.choices if c.unavailable is None) for each in members
-    }
-    usual, count = Counter(can.values()).most_common(1)[0]
-    if 2 * count <= len(members):
-        return {}
-    found = {}
-    for operation_id, labels in can.items():
-        if labels != usual:
-            missing, more = [x for x in usual if x not in labels], [x for x in labels if x not in usual]
-            said = [f"{word} {', '.join(names)}" for word, names in (("cannot", missing), ("can also", more)) if names]
-            found[operation_id] = "; ".join(said) or "its choices come in another order"
-    return found

@@ -12,7 +12,7 @@ from typing import Final
 
 from pollcore.facts import SECOND, Operation, PollconsoleError
 from pollcore.ports import Clock, Filter, Store
-from pollcore.waiting import LOOK_S, core_silence
+from pollcore.waiting import LOOK_S, IsGone, core_silence
 
 SLICE_S: Final = 15.0
 """The longest single wait for a change; then it is waited for again."""
@@ -69,9 +69,11 @@ class Subscription:
 class Feed:
     """Follows one store while anyone subscribes: four glances a second for all waiters together."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: Store, clock: Clock, is_gone: IsGone) -> None:
+        """*is_gone*: proof that a worker has ended; see `core_silence`."""
         self._store = store
         self._clock = clock
+        self._is_gone = is_gone
         self._followers: set[Subscription] = set()
         self._task: asyncio.Task[None] | None = None
         self._starting = asyncio.Lock()
@@ -99,7 +101,7 @@ class Feed:
         """ms since a polling core last beat; None: none ever did. Looked up once in LOOK_S for all waiters."""
         now = self._clock.now()
         if self._silence is None or not 0 <= now.boot - self._silence[0] < LOOK_S * SECOND:
-            self._silence = (now.boot, core_silence(await self._store.workers(), now))
+            self._silence = (now.boot, core_silence(await self._store.workers(), now, self._is_gone))
         return self._silence[1]
 
     async def _run(self, change: int) -> None:

@@ -51,6 +51,7 @@ def ahead(path: Path) -> list[str]:
     return run.stdout.split("\n")[:-1]
 
 
+@pytest.mark.slow
 @pytest.mark.rule("V1", "V4")
 async def test_what_is_asked_and_what_ends_first_stand_in_the_first_look(tmp_path: Path) -> None:
     questions = await filled(tmp_path / "home")

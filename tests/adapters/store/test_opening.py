@@ -13,7 +13,7 @@ from tests.adapters.store.builders import Chain, Seal, at, claim, inline, result
 from tests.adapters.store.laws import broken
 
 from pollcore.adapters import places
-from pollcore.adapters.store import InlineStore, ThreadedStore, errors, opening, schema
+from pollcore.adapters.store import InlineStore, ThreadedStore, connecting, errors, health, library, opening, schema
 from pollcore.adapters.store.library import sqlite3
 from pollcore.facts import StoreUnusable
 from pollcore.ports import Turn
@@ -145,13 +145,13 @@ async def test_the_pragmas_are_those_that_durability_needs(home: Path) -> None:
     ],
 )
 def test_the_versions_with_the_wal_reset_bug_are_known(version: tuple[int, ...], bug: bool) -> None:
-    assert opening.has_wal_reset_bug(version) is bug
+    assert library.has_wal_reset_bug(version) is bug
 
 
 @pytest.mark.rule("O6")
 async def test_a_library_with_the_bug_gets_the_rollback_journal(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     await open_at(home).close()
-    monkeypatch.setattr(opening, "has_wal_reset_bug", lambda version: True)
+    monkeypatch.setattr(library, "has_wal_reset_bug", lambda version: True)
     store = open_at(home)
     health = await store.health()
     assert health.journal_mode == "delete"
@@ -299,10 +299,10 @@ def test_a_store_that_cannot_be_written_is_read_without_a_byte_being_written(
     opening.open_writer(str(path)).close()
     path.chmod(0o644)
     before = path.stat()
-    monkeypatch.setattr(opening, "is_read_only", lambda _: True)
+    monkeypatch.setattr(connecting, "is_read_only", lambda _: True)
     conn = opening.open_writer(str(path))
     assert conn.execute("SELECT count(*) FROM operation").fetchone() == (0,)
-    assert opening.health(conn, str(path)).read_only
+    assert health.health(conn, str(path)).read_only
     with pytest.raises(sqlite3.OperationalError, match="readonly"):
         conn.execute("UPDATE meta SET change=change+1")
     conn.close()
@@ -316,7 +316,7 @@ def test_an_old_schema_that_cannot_be_written_is_refused_with_the_way_out(
 ) -> None:
     path = str(tmp_path / "pollconsole.db")
     opening.open_writer(path).close()
-    monkeypatch.setattr(opening, "is_read_only", lambda _: True)
+    monkeypatch.setattr(connecting, "is_read_only", lambda _: True)
     with pytest.raises(StoreUnusable, match="copy the home to a place where it can"):
         opening.open_writer(path, steps={**schema.STEPS, schema.SCHEMA + 1: lambda _: None})
 

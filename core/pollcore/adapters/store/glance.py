@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from pollcore.adapters.store import opening, rows, schema
+from pollcore.adapters.store import connecting, rows, schema
 from pollcore.adapters.store.library import sqlite3
 from pollcore.adapters.store.reads import Reads
 from pollcore.facts import Escalation, Operation, SealedUnreadable, StoreUnusable
@@ -40,7 +40,7 @@ def glance(path: Path) -> tuple[tuple[Operation, ...], tuple[Escalation, ...]] |
     if not path.exists():
         return None
     try:
-        conn = opening.connect(str(path), read_only=True)
+        conn = connecting.connect(str(path), read_only=True)
         if schema.version(conn, str(path)) != schema.SCHEMA:
             return None
         reads = Reads(conn, _NoKeys())

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
+from pollcore.adapters.store.connecting import MEMORY
 from pollcore.adapters.store.errors import unusable
 from pollcore.adapters.store.face import StoreFace
 from pollcore.adapters.store.library import sqlite3
-from pollcore.adapters.store.opening import MEMORY
 from pollcore.adapters.store.reads import Reads
 from pollcore.adapters.store.turns import SqliteTurns
 from pollcore.facts import StoreUnusable

@@ -1,8 +1,9 @@
 """The one SQLite library of this process: the one that sqlite-utils takes (pysqlite3 where it is installed).
 
-Job: give it out under one name, set up for fast binding. Must not know: files, tables. A second SQLite library on the
-same file would drop the first one's locks, so nothing else of the product imports one. sqlite-utils itself costs a
-tenth of a second to import and is needed for migrations alone: `utilities` brings it, and proves that both chose alike.
+Job: give it out under one name, set up for fast binding, and know its bugs. Must not know: files, tables. A second
+SQLite library on the same file would drop the first one's locks, so nothing else of the product imports one.
+sqlite-utils itself costs a tenth of a second to import and is needed for migrations alone: `utilities` brings it, and
+proves that both chose alike.
 """
 
 from __future__ import annotations
@@ -26,6 +27,15 @@ def _chosen() -> Any:
 
 
 sqlite3: Final[Any] = _chosen()
+
+
+def has_wal_reset_bug(version: tuple[int, ...]) -> bool:
+    """3.7.0 to 3.51.2, but for the fixed 3.44.6 and 3.50.7; 3.52.0 was withdrawn (sqlite.org, "WAL-reset bug")."""
+    if version[:2] == (3, 44):
+        return version < (3, 44, 6)
+    if version[:2] == (3, 50):
+        return version < (3, 50, 7)
+    return (3, 7, 0) <= version < (3, 51, 3) or version[:2] == (3, 52)
 
 
 def utilities(conn: Any) -> Database:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, Final, TypeVar
 
-from pollcore.adapters.store import opening
+from pollcore.adapters.store import connecting
 from pollcore.adapters.store.errors import unusable
 from pollcore.adapters.store.face import StoreFace
 from pollcore.adapters.store.library import sqlite3
@@ -119,8 +119,8 @@ class _Reader:
     """The reading thread's two connections: one for records, one that only watches `data_version`."""
 
     def __init__(self, path: str, sealer: Sealer) -> None:
-        self.reads = Reads(opening.connect(path, read_only=True), sealer)
-        self.feed = opening.connect(path, read_only=True)
+        self.reads = Reads(connecting.connect(path, read_only=True), sealer)
+        self.feed = connecting.connect(path, read_only=True)
 
     def close(self) -> None:
         self.reads.conn.close()
@@ -140,7 +140,7 @@ class ThreadedStore(StoreFace):
         cls, path: str, sealer: Sealer, audit: AuditLog, is_dead: Callable[[str], bool] = lambda _: False
     ) -> ThreadedStore:
         """Open the file (not `:memory:`), migrate it, start the threads. Raises StoreUnusable."""
-        if path == opening.MEMORY:
+        if path == connecting.MEMORY:
             raise StoreUnusable("store :memory:: threads need a file: use InlineStore")
         writer = _Room("writer", lambda: SqliteTurns(path, sealer, audit, is_dead), SqliteTurns.close, path)
         await _within(writer.ready, OPEN_S, path)
