@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
@@ -27,6 +27,10 @@ def refuses(status: int, headers: dict[str, str] | None = None, **body: Any) -> 
 
 DONE = says("done", result={"url": "https://files.example.test/r/1?sig=SIGNED"})
 RUNNING = says("running")
+
+
+async def _nothing() -> None:
+    pass
 
 
 class Seen(msgspec.Struct, frozen=True):
@@ -57,6 +61,10 @@ class Bank(Provider):
         self.submissions: list[Seen] = []
         self.file: dict[str, Any] = {"status": 200, "headers": {}, "body": "the result"}
         self.fetches = 0
+        self.forces = 0
+        self.force_answer: dict[str, Any] | None = None
+        self.on_force: Callable[[], Awaitable[None]] = _nothing
+        """Awaited before a force-cancel is answered."""
         self.gate: asyncio.Event | None = None
         """While set and not open, no request is answered."""
         self.by_secret: Callable[[str | None], dict[str, Any] | None] = lambda _: None
@@ -111,6 +119,10 @@ class Bank(Provider):
             if seen.path.endswith("/cancel"):
                 self.cancels += 1
                 return self.cancel_answer or refuses(202)
+            if seen.path.endswith("/force-cancel"):
+                self.forces += 1
+                await self.on_force()
+                return self.force_answer or refuses(202)
             if seen.method == "POST":
                 self.submissions.append(seen)
                 return self.created[min(len(self.submissions), len(self.created)) - 1]

@@ -70,6 +70,11 @@ method = "POST"
 url = "{url}/v1/jobs/{{job_id}}/cancel"
 consequences = "the job stops"
 confirm = {{ minutes = 5, checks = 2 }}
+[cancel.force]
+method = "POST"
+url = "{url}/v1/jobs/{{job_id}}/force-cancel"
+consequences = "the job is killed without clean-up"
+confirm = {{ minutes = 7, checks = 3 }}
 [result]
 url = "{url}/files/{{job_id}}"
 [params.input]

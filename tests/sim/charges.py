@@ -8,13 +8,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pollcore.controller.exchange import MAX_PAUSE_MS
+from pollcore.controller.shared import PROBE_GRACE_MS
 from pollcore.facts import MINUTE
+from pollcore.reading import draft
 from pollcore.schedule import min_delay
 from tests.sim import contracts
 from tests.sim.ledger import ENDS, FAILS, SLACK_MS, TTL_MS, Account, Ledger, Row, origin_of
 
 if TYPE_CHECKING:
     from tests.sim.things import Flight
+
+ANSWER_MS = 30_000
+"""The longest time of one answer in the simulated contracts."""
+ABOUT_THE_JOB = frozenset(one.value for one in draft.ABOUT_THE_JOB)
 
 
 class Charges(Ledger):
@@ -106,13 +112,16 @@ class Charges(Ledger):
         policy = contracts.contract(row.provider)
         if policy.concurrency is not None:
             flying = sql.execute(
-                "SELECT count(*) FROM operation WHERE provider=? AND lease_owner IS NOT NULL", (row.provider,)
+                "SELECT count(DISTINCT i.request) FROM operation o JOIN intent i ON i.operation=o.op "
+                "AND i.n=o.status_requests_used WHERE o.provider=? AND o.lease_owner IS NOT NULL",
+                (row.provider,),
             ).fetchone()[0]
             if flying > policy.concurrency:
                 self._no("T8", f"{row.provider}: {flying} requests in flight, {policy.concurrency} are allowed")
         if policy.per_minute is not None:
             minute = sql.execute(
-                "SELECT count(*) FROM intent i JOIN operation o ON o.op=i.operation JOIN request r ON r.id=i.request "
+                "SELECT count(DISTINCT r.id) FROM intent i JOIN operation o ON o.op=i.operation "
+                "JOIN request r ON r.id=i.request "
                 "WHERE o.provider=? AND r.boot > ? AND r.boot_no = (SELECT boot FROM meta)",
                 (row.provider, boot - MINUTE),
             ).fetchone()[0]
@@ -132,11 +141,13 @@ class Charges(Ledger):
         since = self._down.get(key)
         if since is None:
             return
+        # who recorded nothing so long after its answer was due is replaced
+        now = self._world.now().boot
         others = sql.execute(
             "SELECT o.id, i.n FROM operation o JOIN intent i ON i.operation=o.op AND i.n=o.status_requests_used "
             "JOIN request r ON r.id=i.request JOIN name n ON n.no=r.origin "
-            "WHERE o.op <> ? AND o.lease_owner IS NOT NULL AND n.text=? AND o.account=? AND i.id > ?",
-            (op, origin, row.account, since),
+            "WHERE o.op <> ? AND o.lease_owner IS NOT NULL AND n.text=? AND o.account=? AND i.id > ? AND i.boot > ?",
+            (op, origin, row.account, since, now - ANSWER_MS - PROBE_GRACE_MS),
         ).fetchall()
         # a charge whose commit was not known to be done holds a lease, and no request
         flying = [name for name, n in others if (name, n) in self._flights and not self._flights[name, n].over]
@@ -175,6 +186,15 @@ class Charges(Ledger):
             boot, flight = came
             self._answered(row, account, boot, flight, policy, verdict, decision, code)
 
+    def _set_apart(self, row: Any, account: Account, flight: Flight, verdict: str) -> None:
+        """R39: an answer for several jobs that is about none ends nobody; each is asked alone until one is about it."""
+        if flight.reply.about_none:
+            account.alone = True
+            if verdict != "waiting":
+                self._no("R39", f"{row.id}: an answer about none of {flight.others + 1} jobs was read as {verdict}")
+        elif account.alone and verdict in ABOUT_THE_JOB:
+            account.alone = False
+
     def _lost(self, op: int, row: Any, now: Any) -> None:
         """L3, B4: an answer is given up by its own owner at its end, or once its owner is dead."""
         (owner, *lease), since = self._leases.get(op, ((None,), -1))
@@ -190,6 +210,7 @@ class Charges(Ledger):
         self, row: Any, account: Account, boot: int, flight: Flight, policy: Any, verdict: str, decision: str, code: int
     ) -> None:
         reply = flight.reply
+        self._set_apart(row, account, flight, verdict)
         account.floor = boot + min_delay(policy.schedule)
         account.obligation = boot + reply.wait_ms if reply.wait_ms is not None else 0
         account.steps = self._world.wall_steps

@@ -130,6 +130,15 @@ VARIANTS: Final[dict[str, dict[str, object]]] = {
     },
     "short": {"deadline": "70s", "requests": 40, "schedule": 'base_delay = "2s"\nmax_delay = "5s"'},
 }
+BATCHED: Final[dict[str, dict[str, object]]] = {
+    "batching": {"requests": 20, "failures": 4, "limited": 4},
+    "narrow": {"caps": "[caps]\nconcurrency = 1\nper_minute = 8", "requests": 20, "most": 3},
+}
+"""Variants that ask for several jobs in one request; only worlds of their own have them (plan.py)."""
+_BATCH: Final = """url = "{base_url}/v1/many/{job_id}"
+item = { entries = "body.jobs", job_id = "item.id" }
+batch = { max = MOST, gather = "8s", url = "{base_url}/v1/many", query = { ids = "{job_ids}" } }
+"""
 UNTRIED: Final = "never"
 """X7: such a contract's first use is asked about."""
 GATED: Final[dict[str, dict[str, object]]] = {
@@ -145,7 +154,7 @@ ORIGINS: Final = {"a": "https://a.jobs.example", "b": "https://b.jobs.example"}
 def contract(name: str, mended: bool = False, untried: bool = False) -> Contract:
     """The contract of instance `plain-a`: variant and origin. *untried*: nobody vouches for it. Raises NotFound."""
     variant, _, origin = name.partition("-")
-    known = VARIANTS | GATED
+    known = VARIANTS | GATED | BATCHED
     if variant not in known or origin not in ORIGINS:
         raise NotFound(f"no provider {name!r}")
     fields = {**_PLAIN, **known[variant], "name": variant}
@@ -153,9 +162,19 @@ def contract(name: str, mended: bool = False, untried: bool = False) -> Contract
         fields["more_states"] = ', "mystery"'
     if untried:
         fields["tried"] = UNTRIED
-    return instance(
-        parse(_TEXT.format(**fields), f"{variant}.toml"), base_url=ORIGINS[origin], account=f"acct-{origin}"
-    )
+    text = _TEXT.format(**fields)
+    if variant in BATCHED:
+        text = _as_batch(text, fields.get("most", 50))
+    return instance(parse(text, f"{variant}.toml"), base_url=ORIGINS[origin], account=f"acct-{origin}")
+
+
+def _as_batch(text: str, most: object) -> str:
+    """The same contract, whose status answers are lists of entries."""
+    asking, cancel, rest = text.partition("[cancel]")
+    plain = 'url = "{base_url}/v1/jobs/{job_id}"\n'
+    assert plain in asking
+    asking = asking.replace(plain, _BATCH.replace("MOST", str(most)), 1).replace('"body.', '"item.')
+    return asking.replace('"item.jobs"', '"body.jobs"') + cancel + rest
 
 
 @functools.cache

@@ -88,6 +88,8 @@ class Account(msgspec.Struct):
     """No request before this boot time: min_delay behind the newest recorded answer."""
     steps: int = 0
     """Number of wall steps when the obligation arose."""
+    alone: bool = False
+    """R39: the newest answer was for several jobs and about none: it is asked alone."""
 
 
 class Ledger:
@@ -154,11 +156,27 @@ class Ledger:
             self._no("L6", f"{name}: request {n} left {now.boot - claimed.charged_at.boot} ms after its charge")
         if (name, n) in self._flights:
             self._no("I1", f"{name}: request {n} left twice")
+        account = next((one for one in self._accounts.values() if one.id == name), None)
+        if account is not None and account.alone:
+            world.covered["asked alone"] += not flight.others
+            if flight.others:
+                self._no("R39", f"{name}: request {n} goes with {flight.others} others after an answer about none")
         self._flights[name, n] = flight
         if flight.secret is not None:
             refused = self._denied.get((flight.secret, origin_of(flight.url)))
             if refused is not None and refused[1] < self._charged.get((name, n), 0):
                 self._no("H3", f"{name}: request {n} carries a secret that {origin_of(flight.url)} refused before")
+
+    def all_sent(self, flight: Flight) -> None:
+        """R39: who was charged with a request is asked for in it, and nobody else is."""
+        asked = sorted((str(one.operation), one.n) for one in flight.each())
+        charged = self._world.sql.execute(
+            "SELECT o.id, i.n FROM intent i JOIN operation o ON o.op=i.operation WHERE i.request = (SELECT j.request "
+            "FROM intent j JOIN operation p ON p.op=j.operation WHERE p.id=? AND j.n=?)",
+            (flight.operation, flight.n),
+        ).fetchall()
+        if sorted(map(tuple, charged)) != asked:
+            self._no("R39", f"one request: charged are {sorted(charged)}, asked for are {asked}")
 
     def seen(self, flight: Flight) -> None:
         """I1: the provider never counts more than was charged."""

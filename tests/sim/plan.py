@@ -41,7 +41,8 @@ FAULTS: Final = frozenset(
     )]
     + ["SIGTERM", "reboot", "wall to 2000 and back", "origin down", "secret rotated", "keyring locked",
        "contract file edited", "stale card decided", "the same card decided twice", "call approved", "session approved",
-       "use denied", "session ended by hand", "question expired unseen", "question expired seen and not answered"]
+       "use denied", "session ended by hand", "question expired unseen", "question expired seen and not answered",
+       "answer several", "answer several, about none", "asked alone"]
 )  # fmt: skip
 """Every fault that a world can meet: what is listed. What a run met is `World.covered`."""
 
@@ -132,6 +133,15 @@ def gated(plan: Plan, chance: random.Random) -> Plan:
     )
 
 
-def planned(seed: int) -> Plan:
-    """The plan of a small world of this seed, without the world."""
-    return gated(Plan.of(random.Random(f"world {seed}"), 1.0), random.Random(f"gate {seed}"))
+def batched(plan: Plan, chance: random.Random) -> Plan:
+    """In some worlds one request asks for several jobs (R39). *chance* is a source of its own, as for the gate."""
+    if plan.focus == "keyring" or chance.random() < 0.8:
+        return plan
+    names = [f"{v}-{o}" for v in contracts.BATCHED for o in contracts.ORIGINS]
+    return msgspec.structs.replace(plan, providers=(chance.choice(names),), jobs=plan.jobs + chance.choice((2, 4, 6)))
+
+
+def planned(seed: int, scale: float = 1.0) -> Plan:
+    """The plan of a world of this seed, without the world."""
+    plan = gated(Plan.of(random.Random(f"world {seed}"), scale), random.Random(f"gate {seed}"))
+    return batched(plan, random.Random(f"batch {seed}"))

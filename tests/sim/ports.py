@@ -104,7 +104,7 @@ class SimTransport:
         try:
             return await self._fly(request, flight, sent_at)
         finally:
-            flight.over = True
+            flight.end()
 
     async def _fly(self, request: Request, flight: Flight, sent_at: Instant) -> Answer | Fault:
         world, process = self._world, self._process

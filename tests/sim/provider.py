@@ -10,6 +10,7 @@ import json
 import random
 from email.utils import formatdate
 from typing import Any, Final
+from urllib.parse import unquote
 
 import msgspec
 
@@ -23,6 +24,8 @@ MOODS: Final[dict[str, dict[str, int]]] = {
     "guiding": {"state": 30, "hint": 35, "bad_guidance": 10, "unavailable_guided": 15, "limited_date": 10},
 }  # fmt: skip
 MAX_LATENCY_MS: Final = 40_000
+REFUSES_SEVERAL: Final = 0.12
+"""How often a request for several jobs is refused as a whole."""
 GUIDANCE_S: Final = (0, 1, 2, 5, 10, 20, 20, 45, 90, 600)
 
 
@@ -40,6 +43,10 @@ class Reply(msgspec.Struct):
     """Valid Retry-After of this answer, in ms from its arrival."""
     final: str | None = None
     label: str = ""
+    finals: dict[str, str | None] = {}
+    """R39: of an answer about several jobs, the end that it tells of each."""
+    about_none: bool = False
+    """R39: of a request for several jobs, an answer about none of them."""
 
 
 class Job:
@@ -88,6 +95,8 @@ class Provider:
         parts = path.split("/")
         if method == "POST" and len(parts) == 1:
             return self._submitted(headers, now, wall)
+        if path.startswith("many"):
+            return self._many(origin, path, secret, now, wall)
         job = self.job(parts[1], now)
         chance = job.chance
         if not self.calm and self.down_until.get(origin, 0) > now:
@@ -98,6 +107,29 @@ class Provider:
         if method == "POST":
             return self._cancel(job, now, wall)
         return self._status(job, now, wall)
+
+    def _many(self, origin: str, path: str, secret: str | None, now: int, wall: int) -> Reply:
+        """R39: an entry for each job that is asked for, or, by the first job's mood, one answer about none of them."""
+        named = path.partition("?ids=")[2]
+        ids = unquote(named).split(",") if named else [path.rpartition("/")[2]]
+        found = [self.reply("GET", f"{origin}/v1/jobs/{one}", (), secret, now, wall) for one in ids]
+        first = found[0]
+        chance = self.job(ids[0], now).chance
+        if len(ids) > 1 and first.fault is None and not self.calm and chance.random() < REFUSES_SEVERAL:
+            status = chance.choice((400, 404, 413, 422, 200))
+            refused = self._answer(self.job(ids[0], now), status, {"error": "one of these is no id"}, wall)
+            return msgspec.structs.replace(refused, about_none=True, finals=dict.fromkeys(ids))
+        told = [one for one in found if one.fault is None and one.status == 200 and one.body.startswith(b'{"id"')]
+        if told and told[0] is first:
+            # an entry that another job's mood made unreadable is left out: its job is not found
+            body = b'{"jobs":[' + b",".join(one.body for one in told) + b"]}"
+            finals = {one: reply.final for one, reply in zip(ids, found, strict=True) if reply in told}
+            latest = max(one.answer_ms for one in told)
+            finals = {one: finals.get(one) for one in ids}
+            return msgspec.structs.replace(first, body=body, finals=finals, answer_ms=latest)
+        whole = first.status in (401, 403, 408, 425, 429) or first.status >= 500 or first.fault is not None
+        finals = dict.fromkeys(ids) if len(ids) > 1 else {}
+        return msgspec.structs.replace(first, about_none=len(ids) > 1 and not whole, finals=finals)
 
     def _status(self, job: Job, now: int, wall: int) -> Reply:
         chance = job.chance

@@ -68,6 +68,18 @@ class Flight(msgspec.Struct):
     over: bool = False
     """Its process waits for it no longer."""
     number: int = 0
+    with_it: list[Flight] = []
+    """R39: of a request for several operations one flight each; this is the first of them."""
+    others: int = 0
+
+    def each(self) -> list[Flight]:
+        """The flights of all operations that the request asks for."""
+        return [self, *self.with_it]
+
+    def end(self) -> None:
+        """Its process waits for it no longer."""
+        for one in self.each():
+            one.over = True
 
 
 class Running(msgspec.Struct):

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import collections
+import copy
 import hashlib
 import random
 from collections.abc import Callable
 from contextvars import copy_context
 from typing import Any, Final
 from unittest import mock
+from urllib.parse import unquote
 
 import msgspec
 
@@ -30,7 +32,7 @@ from tests.sim import contracts, people
 from tests.sim.fate import Fate
 from tests.sim.invariants import Watch
 from tests.sim.loop import Process, SimLoop
-from tests.sim.plan import Plan, gated
+from tests.sim.plan import Plan, batched, gated
 from tests.sim.ports import FaultyConnection, SimChance, SimClock, SimCredentials, SimStore, SimTransport
 from tests.sim.provider import Provider
 from tests.sim.things import BOOT, WALL, Flight, Keyring, Running, Seal
@@ -53,7 +55,9 @@ class World(Fate):
         self._keep = keep
         self.digest = ""
         self.chance = random.Random(f"world {seed}")
-        self.plan = gated(Plan.of(self.chance, scale), random.Random(f"gate {seed}"))
+        self.plan = batched(
+            gated(Plan.of(self.chance, scale), random.Random(f"gate {seed}")), random.Random(f"batch {seed}")
+        )
         self.loop = SimLoop()
         self._outside = copy_context()
         self.wall_step = 0
@@ -166,25 +170,42 @@ class World(Fate):
         self._flights += 1
         flight = Flight(process, url, secret, reply, None, 0, 0, process.stops, number=self._flights)
         if request.method == "GET":
-            claimed = self.claims.pop((process.name, url), None)
-            if claimed is None:
-                self.broken("I1", f"{process.name} sent {url} without a claim")
-            else:
-                flight.operation = claimed.operation.operation_id
-                flight.n, flight.epoch = claimed.intents[0], claimed.operation.epoch
-                self.watch.sent(flight, claimed)
+            base, ids = asked_for(url)
+            taken = [self.claims.pop((process.name, f"{base}/v1/jobs/{one}"), None) for one in ids]
+            self._claimed_flights(flight, ids, taken)
         self.covered[f"answer {reply.label.partition(' ')[0] if reply.fault is None else reply.fault}"] += 1
         self.note("sent", process.name, request.method, url[-24:], flight.n, reply.label)
         return flight
 
+    def _claimed_flights(self, flight: Flight, ids: list[str], taken: list[Claimed | None]) -> None:
+        """A flight for each operation that the request asks for, each with the charge that it left under."""
+        for at, (job, claimed) in enumerate(zip(ids, taken, strict=True)):
+            if claimed is None:
+                self.broken("I1", f"{flight.process.name} sent {flight.url} without a claim of {job}")
+                return
+            one = flight if not at else copy.copy(flight)
+            if at:
+                one.with_it = []
+                flight.with_it.append(one)
+            one.others = len(ids) - 1
+            one.reply = msgspec.structs.replace(flight.reply, final=flight.reply.finals.get(job, flight.reply.final))
+            one.operation = claimed.operation.operation_id
+            one.n, one.epoch = claimed.intents[0], claimed.operation.epoch
+            self.watch.sent(one, claimed)
+        if flight.others:
+            self.covered["answer several, about none" if flight.reply.about_none else "answer several"] += 1
+        self.watch.all_sent(flight)
+
     def seen(self, flight: Flight) -> None:
-        flight.arrived = True
         self.note("seen", flight.url[-24:], flight.n)
-        self.watch.seen(flight)
+        for one in flight.each():
+            one.arrived = True
+            self.watch.seen(one)
 
     def delivered(self, flight: Flight) -> None:
         self.note("answered", flight.process.name, flight.url[-24:], flight.n, flight.reply.status, flight.reply.label)
-        self.watch.delivered(flight)
+        for one in flight.each():
+            self.watch.delivered(one)
 
     # --- processes ----------------------------------------------------------------------------------------------------
 
@@ -340,6 +361,13 @@ class World(Fate):
         """The trace, a line an event."""
         lines = [" ".join(map(str, line)) for line in self.trace]
         return "\n".join(lines if last is None else lines[-last:])
+
+
+def asked_for(url: str) -> tuple[str, list[str]]:
+    """The server of a status request, and the jobs that it asks for."""
+    base, _, path = url.partition("/v1/")
+    named = path.partition("?ids=")[2]
+    return base, unquote(named).split(",") if named else [path.rpartition("/")[2]]
 
 
 TABLES: Final = ("operation", "intent", "observation", "event", "escalation", '"grant"', "action", "cooldown", "denial",

@@ -7,11 +7,21 @@ contracts' tables, requests. A string that is one placeholder keeps its value's 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
 
-from pollcore.contract.templates import GROUPS, NUMBER, OPTIONAL, Fill, Placeholder, TextTemplate, refuse
+from pollcore.contract.templates import (
+    GROUPS,
+    JOB_IDS,
+    NUMBER,
+    OPTIONAL,
+    Fill,
+    Placeholder,
+    TextTemplate,
+    refuse,
+)
 
 _DIGITS: Final = re.compile(r"-?[0-9]{1,18}")
 
@@ -67,13 +77,35 @@ def _fill(tree: Any, fill: Fill, without_key: bool) -> Any:
         kept = {name: value for name, value in tree.items() if _stays(value, fill, without_key)}
         return {name: _fill(value, fill, without_key) for name, value in kept.items()}
     if isinstance(tree, list):
-        return [_fill(value, fill, without_key) for value in tree if _stays(value, fill, without_key)]
+        found: list[Any] = []
+        for value in tree:
+            if (ids := _ids(value)) is not None:
+                found += [_number(ids, one) if ids.filter == NUMBER else one for one in fill.ids]
+            elif _stays(value, fill, without_key):
+                found.append(_fill(value, fill, without_key))
+        return found
     if isinstance(tree, TextTemplate):
         if len(tree.parts) == 1 and isinstance(tree.parts[0], Placeholder):
             found = tree.parts[0].value(fill)
             return _number(tree.parts[0], found) if tree.parts[0].filter == NUMBER else found
         return tree.render(fill)
     return tree
+
+
+def placeholders(tree: Any, in_list: bool = False) -> Iterator[tuple[Placeholder, bool]]:
+    """Every placeholder of a compiled body, and whether it is alone in a string of a list."""
+    if isinstance(tree, TextTemplate):
+        alone = in_list and len(tree.parts) == 1
+        yield from ((part, alone) for part in tree.parts if isinstance(part, Placeholder))
+    elif isinstance(tree, dict | list):
+        for value in tree.values() if isinstance(tree, dict) else tree:
+            yield from placeholders(value, isinstance(tree, list))
+
+
+def _ids(tree: Any) -> Placeholder | None:
+    """`{job_ids}` alone in a string of a list: one entry for each id (R39)."""
+    part = tree.parts[0] if isinstance(tree, TextTemplate) and len(tree.parts) == 1 else None
+    return part if isinstance(part, Placeholder) and part.shown == JOB_IDS else None
 
 
 def _number(part: Placeholder, found: Any) -> Any:

@@ -11,6 +11,7 @@ import msgspec
 
 from pollcore.contract.bodies import BodyTemplate
 from pollcore.contract.build_answers import named
+from pollcore.contract.build_batch import build_batch
 from pollcore.contract.build_origins import TOKEN, WORD, Origins
 from pollcore.contract.build_states import expression
 from pollcore.contract.parts import JSON, BodyFormat, EachPlan, ItemPlan, Param, RequestPlan, Step
@@ -18,6 +19,8 @@ from pollcore.contract.tables import Table
 from pollcore.contract.templates import TextTemplate, UrlTemplate
 from pollcore.facts import MINUTE, SECOND
 
+FIRST: Final = "status"
+"""The step that every operation begins with."""
 MAX_STEPS: Final = 8
 MAX_HEADERS: Final = 30
 MAX_CHILDREN: Final = 100
@@ -169,12 +172,7 @@ def build_steps(root: Table, plans: Plans) -> tuple[tuple[Step, ...], str | None
     evidence = table.text("evidence")
     if observation == "read_only" and not evidence:
         table.fail("evidence", "missing; say where it is documented that asking changes nothing, and the date")
-    table.unsupported(
-        "batch",
-        "one request for many operations (R39); every operation asks for itself: name its job alone in the request and "
-        "read its own entry with [status.item]",
-    )
-    steps = [_step(table, "status", plans, SEEN | {"status_url"})]
+    steps = [_step(table, FIRST, plans, SEEN | {"status_url"})]
     for inner in root.tables("steps"):
         name = inner.required_text("name", "a name", max_length=40)
         if not WORD.fullmatch(name) or any(name == step.name for step in steps):
@@ -265,5 +263,7 @@ def _step(table: Table, name: str, plans: Plans, more: frozenset[str]) -> Step:
         location=table.choice("location", ("check", "ignore", "next"), "check"),
         item=_item(table),
     )
+    if name == FIRST:
+        step = msgspec.structs.replace(step, batch=build_batch(table, plans.origins, plans.common, step))
     table.finish()
     return step

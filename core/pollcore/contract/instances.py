@@ -97,11 +97,15 @@ def _base(contract: Contract, key: str, text: str, allow_http: bool) -> str:
 
 
 def _without_unaddressed_cancel(contract: Contract) -> Contract:
-    """A cancel whose URL this instance does not know is not offered (E5)."""
-    plan = contract.cancel.request if contract.cancel else None
-    if contract.policy.cancel is None or plan is None or addressed(contract, plan):
+    """A cancel whose URL this instance does not know is not offered (E5); without it no stronger one is."""
+    plan, policy = contract.cancel, contract.policy
+    if plan is None or policy.cancel is None:
         return contract
-    return msgspec.structs.replace(contract, policy=msgspec.structs.replace(contract.policy, cancel=None))
+    if not addressed(contract, plan.request):
+        policy = msgspec.structs.replace(policy, cancel=None, force_cancel=None)
+    elif plan.force is not None and not addressed(contract, plan.force.request):
+        policy = msgspec.structs.replace(policy, force_cancel=None)
+    return contract if policy is contract.policy else msgspec.structs.replace(contract, policy=policy)
 
 
 def addressed(contract: Contract, plan: RequestPlan) -> bool:

@@ -18,6 +18,10 @@ _REQUEST: Final = (
     "method:GET|HEAD|POST|PUT|PATCH|DELETE url query:pairs headers:pairs body:any form:pairs credential:flag "
     "provider_url:never|prefer|require total:span format:json|ndjson|xml|form|text lists:texts"
 )
+_CANCEL: Final = (
+    f"{_REQUEST} consequences confirm:table allowed_states:texts irreversible:flag best_effort:flag leads_to source "
+    "done_when:expr refused_when:expr done_statuses:statuses refused_statuses:statuses by_step:tables"
+)
 _STEP: Final = f"{_REQUEST} location:check|ignore|next next_url:expr remember:exprs_by_name then:tables item:table"
 _LIMITS: Final = "deadline:span max_status_requests:whole max_transport_failures:whole max_rate_limited:whole"
 _UNIT: Final = "unit:milliseconds|seconds|minutes|unix_seconds|unix_milliseconds|iso|http_date"
@@ -37,9 +41,10 @@ _WRITTEN: Final[dict[tuple[str, ...], str]] = {
     ("credential",): "kind:none|bearer|basic|header|query|sigv4 names:texts optional:flag "
     "least_mode:standing|per_session|per_call reveals session_minutes:whole session_calls:whole",
     ("params", ANY): "required:flag default:scalar pattern about",
-    ("status",): f"{_STEP} observation:read_only|action evidence batch:refused",
+    ("status",): f"{_STEP} observation:read_only|action evidence batch:table",
     ("steps", ANY): f"{_STEP} name each:table",
     ("status", "item"): "entries:expr job_id:expr",
+    ("status", "batch"): "max:whole gather:span separator url query:pairs body:any",
     ("steps", ANY, "item"): "entries:expr job_id:expr",
     ("steps", ANY, "each"): "children:expr most:whole together:all|any|worst",
     ("status", "then", ANY): "when:expr step at_once:flag",
@@ -75,10 +80,13 @@ _WRITTEN: Final[dict[tuple[str, ...], str]] = {
     ("limits", "default"): _LIMITS,
     ("limits", "max"): _LIMITS,
     ("limits", "extend", ANY): "minutes:whole checks:whole transport_failures:whole rate_limited:whole",
-    ("cancel",): f"{_REQUEST} consequences confirm:table allowed_states:texts irreversible:flag best_effort:flag "
-    "leads_to source done_when:expr refused_when:expr done_statuses:statuses refused_statuses:statuses by_step:tables",
+    ("cancel",): f"{_CANCEL} force:table",
     ("cancel", "by_step", ANY): f"{_REQUEST} step",
     ("cancel", "confirm"): "minutes:whole checks:whole",
+    ("cancel", "force"): f"{_CANCEL} after:span available_at:expr unit:iso|http_date|unix_seconds|unix_milliseconds "
+    "needs_accepted:flag",
+    ("cancel", "force", "by_step", ANY): f"{_REQUEST} step",
+    ("cancel", "force", "confirm"): "minutes:whole checks:whole",
     ("result",): f"{_REQUEST} pages:table",
     ("result", "pages"): "next:expr token:expr parameter field most:whole",
     ("submission",): f"{_REQUEST} idempotency:table answer:table",

@@ -81,7 +81,9 @@ def _sending_and_limits(root: Table) -> dict[str, Any]:
     if poll_name is not None:
         steps = (_long_poll(steps[0], poll_name, poll_text, held), *steps[1:])
     plans.format = steps[0].request.format
-    cancel, cancel_policy = build_cancel(root, plans, build_limits.build_cancel_policy)
+    cancel, cancel_policy, force_policy = build_cancel(
+        root, plans, build_limits.build_cancel_policy, build_limits.build_force_policy
+    )
     result, pages = build_result(root, plans)
     submission = build_submission(root, plans)
     console_url = root.made("console_url", lambda text: UrlTemplate(text, plans.common))
@@ -97,6 +99,7 @@ def _sending_and_limits(root: Table) -> dict[str, Any]:
         hold=limits.hold,
         max_holds=limits.max_holds,
         cancel=cancel_policy,
+        force_cancel=force_policy if cancel_policy is not None else None,
         can_resubmit=submission is not None and submission.has_key and submission.request is not None,
         observation_read_only=observation == "read_only",
         least_mode=terms.least_mode,

@@ -219,6 +219,20 @@ class RequestPlan(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     format: BodyFormat = JSON
 
 
+class BatchPlan(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """R39: one status request for at most *most* operations.
+
+    *gather*: ms that a due operation waits for company. *joined*: somewhere the ids are one text, with *separator*
+    between them. *request*: the status request with the parts that name `{job_ids}`.
+    """
+
+    most: int
+    gather: int
+    separator: str
+    joined: bool
+    request: RequestPlan
+
+
 class Step(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """R21: one request of the chain. *then*: (expression, next step, at once) tried in order after its answer."""
 
@@ -230,6 +244,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     location: str = "check"
     item: ItemPlan | None = None
     each: EachPlan | None = None
+    batch: BatchPlan | None = None
 
 
 class Pages(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -254,6 +269,11 @@ class CancelPlan(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     leads_to: str | None = None
     by_step: dict[str, RequestPlan] = {}
     """Step of the chain -> the request that cancels in it."""
+    force: CancelPlan | None = None
+    """The stronger one that may follow this one when it did not end the job; itself has none."""
+    available_at: Expression | None = None
+    """Of a stronger one: where a status answer names the time from which on it may be sent, written as *unit*."""
+    unit: Unit = Unit.ISO
 
 
 class SubmissionAnswer(msgspec.Struct, frozen=True, kw_only=True, eq=False):

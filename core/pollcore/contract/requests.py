@@ -15,9 +15,9 @@ import msgspec
 from pollcore.contract.model import Contract
 from pollcore.contract.near import did_you_mean
 from pollcore.contract.origins import covers, normalise_origin
-from pollcore.contract.parts import RequestPlan
+from pollcore.contract.parts import CancelPlan, RequestPlan
 from pollcore.contract.templates import Fill, header_value, rendered
-from pollcore.facts import Operation, Refused, Request, Slot, Submitted
+from pollcore.facts import FORCE, Operation, Refused, Request, Slot, Submitted
 
 _NONE: Final[dict[str, Any]] = {}
 EACH: Final = "each"
@@ -26,6 +26,7 @@ CHILDREN: Final = "children"
 """Where the memory keeps what is known of each child."""
 
 __all__ = [
+    "cancel_plan",
     "cancel_request",
     "check_answered_params",
     "check_params",
@@ -52,12 +53,30 @@ def status_request(contract: Contract, operation: Operation, credential: str | N
     return _render(contract, step.request, operation, credential, next_url=operation.memory.next_url)
 
 
-def cancel_request(contract: Contract, operation: Operation, credential: str | None) -> Request:
-    """The documented cancel (E5). Raises Refused; `not_documented` where the contract has none."""
-    if contract.cancel is None:
+def cancel_request(
+    contract: Contract, operation: Operation, credential: str | None, step: str | None = None
+) -> Request:
+    """The documented cancel (E5); with *step* `force` the stronger one (R35).
+
+    Raises:
+        Refused: `not_documented` where the contract has none.
+    """
+    found = cancel_plan(contract, step)
+    return _render(contract, found.by_step.get(operation.memory.step or "", found.request), operation, credential)
+
+
+def cancel_plan(contract: Contract, step: str | None = None) -> CancelPlan:
+    """`[cancel]`, or with *step* `force` `[cancel.force]`. Raises Refused, `not_documented`: there is none."""
+    found = contract.cancel
+    if found is None:
         raise Refused(f"{contract.name}: the contract documents no cancel", code="not_documented")
-    plan = contract.cancel.by_step.get(operation.memory.step or "", contract.cancel.request)
-    return _render(contract, plan, operation, credential)
+    if step != FORCE:
+        return found
+    if found.force is None:
+        raise Refused(
+            f"{contract.name}: the contract documents no force-cancel ([cancel.force])", code="not_documented"
+        )
+    return found.force
 
 
 def result_request(contract: Contract, operation: Operation, credential: str | None = None) -> Request:
@@ -189,14 +208,26 @@ def _render(
     credential: str | None,
     next_url: str | None = None,
 ) -> Request:
-    submitted = operation.submitted
-    result = operation.result.fields if operation.result is not None else _NONE
-    fill = _fill(contract, submitted, operation.memory.values, result, submitted.idempotency_key)
+    fill = filled(contract, operation)
     if next_url is not None:
         # the provider's own next address already carries its query (R18)
         return _request(contract, plan, next_url, fill, credential)
-    url = _url(plan, fill, submitted)
+    return render_plan(contract, plan, operation, credential, fill)
+
+
+def render_plan(
+    contract: Contract, plan: RequestPlan, operation: Operation, credential: str | None, fill: Fill
+) -> Request:
+    """*plan* with the values of *fill*. Raises Refused, as `status_request`."""
+    url = _url(plan, fill, operation.submitted)
     return _request(contract, plan, _with_query(url, plan, fill) if plan.query else url, fill, credential)
+
+
+def filled(contract: Contract, operation: Operation) -> Fill:
+    """What the placeholders of a request of *operation* stand for."""
+    submitted = operation.submitted
+    result = operation.result.fields if operation.result is not None else _NONE
+    return _fill(contract, submitted, operation.memory.values, result, submitted.idempotency_key)
 
 
 def _fill(

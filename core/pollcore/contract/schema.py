@@ -21,6 +21,7 @@ REQUIRED: Final[dict[tuple[str, ...], tuple[str, ...]]] = {
     ("steps", ANY, "each"): ("children", "most"),
     ("steps", ANY, "then", ANY): ("when", "step"),
     ("status", "item"): ("entries",),
+    ("status", "batch"): ("max",),
     ("status", "then", ANY): ("when", "step"),
     ("success", "requires", ANY): ("path",),
     ("success", "qualifiers", ANY): ("name", "when"),
@@ -36,6 +37,9 @@ REQUIRED: Final[dict[tuple[str, ...], tuple[str, ...]]] = {
     ("cancel",): ("confirm",),
     ("cancel", "by_step", ANY): ("step",),
     ("cancel", "confirm"): ("minutes", "checks"),
+    ("cancel", "force"): ("consequences", "confirm"),
+    ("cancel", "force", "by_step", ANY): ("step",),
+    ("cancel", "force", "confirm"): ("minutes", "checks"),
     ("result", "pages"): ("most",),
 }
 """Keys without which the parser refuses the table, whatever else it says."""
@@ -75,7 +79,6 @@ _PLAIN: Final[dict[str, dict[str, Any]]] = {
     "exprs_by_name": {"type": "object", "additionalProperties": _EXPRESSION},
     "origins": {"type": "array", "items": {"anyOf": [_TEXT, _ORIGIN]}},
     "any": {},
-    "refused": {"not": {}},
 }
 
 

@@ -60,12 +60,6 @@ class Table:
             if key not in self.asked:
                 self.fail(key, f"unknown key{did_you_mean(key, self.asked)}")
 
-    def unsupported(self, key: str, what: str) -> None:
-        """A key that the language has room for, but this version cannot do: said, never ignored."""
-        self.asked.add(key)
-        if key in self.values:
-            self.fail(key, f"not supported yet: {what}")
-
     def raw(self, key: str) -> Any:
         self.asked.add(key)
         return self.values.get(key)

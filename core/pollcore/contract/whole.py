@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
+from pollcore.contract.build_batch import check_batch
 from pollcore.contract.expressions import Expression, Keys
 from pollcore.contract.lines import Path
 from pollcore.contract.model import Contract
@@ -21,6 +22,7 @@ def check_whole(root: Table, contract: Contract) -> None:
     """Raises ContractError: a step that does not exist, an item that nothing finds, a key in the credential's place."""
     _check_steps(root, contract)
     _check_item(root, contract)
+    check_batch(root, contract)
     _check_key_header(root, contract)
     _check_region(root, contract)
 
@@ -58,8 +60,9 @@ def _expressions(contract: Contract) -> Iterator[Expression]:
     if contract.submission is not None and contract.submission.answer is not None:
         answer = contract.submission.answer
         found += [answer.job_id, answer.status_url, *(part for _, part in answer.params)]
-    if contract.cancel is not None:
-        found += [contract.cancel.done_when, contract.cancel.refused_when]
+    for plan in (contract.cancel, contract.cancel and contract.cancel.force):
+        if plan is not None:
+            found += [plan.done_when, plan.refused_when, plan.available_at]
     if contract.pages is not None:
         found += [contract.pages.next, contract.pages.token]
     return (part for part in found if part is not None)

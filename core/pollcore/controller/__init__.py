@@ -1,6 +1,7 @@
 """The order of the steps of one poll and of the loop. It decides nothing itself."""
 
-from pollcore.controller.loop import Controller, RunReport
+from pollcore.controller.loop import Controller
 from pollcore.controller.prepare import Caps
+from pollcore.controller.run_report import RunReport
 
 __all__ = ["Caps", "Controller", "RunReport"]

@@ -13,36 +13,54 @@ from typing import Final
 import msgspec
 
 from pollcore import decide, outcome, reading
+from pollcore.contract import batch_requests
+from pollcore.controller.lessons import Heard, Lessons
 from pollcore.controller.prepare import Ready
 from pollcore.controller.questions import question_for
 from pollcore.controller.shared import Shared
 from pollcore.facts import (
     Answer,
-    BootMs,
     Decision,
     Escalate,
     Exchange,
     Fault,
     FaultKind,
-    Instant,
     Memory,
     Moment,
     Observation,
     Operation,
     Policy,
+    Refused,
     StopDetail,
     StopReason,
     Verdict,
     Wait,
 )
-from pollcore.ports import UNPROVED, Chance, Claimed, Clock, Denial, Stored, Transport, Write
+from pollcore.ports import Chance, Claimed, Clock, Stored, Transport, Write
 
 MAX_PAUSE_MS: Final = 2_000
 """L6: a worker that was paused so long between commit and send burns the charge instead of sending late."""
 ENVELOPE_BYTES: Final = 2_048
 LAST_BODY_BYTES: Final = 16_384
+TOO_MANY: Final = frozenset({200, 413, 414})
+"""Statuses of an answer about none of its jobs that fewer of them might mend: a body that no list can be read from, a
+request that was too long."""
 STEP_NOTE_MS: Final = 2_000
 """Wall and boot clock drifted apart by more than this since the request was planned: noted as `clock_step` (T9)."""
+
+
+class Out:
+    """One request that is out, with every operation that it asks for: one, or several that share it (R39)."""
+
+    def __init__(self, *members: tuple[Ready, Claimed]) -> None:
+        self.members = members
+        self.opened = reading.Opened() if len(members) > 1 else None
+        self.draw: float | None = None
+        """One draw for all of them: what was asked together is due together."""
+
+    @property
+    def others(self) -> int:
+        return len(self.members) - 1
 
 
 class Exchanger:
@@ -55,35 +73,74 @@ class Exchanger:
         self._transport = transport
         self._clock = clock
         self._chance = chance
-        self._shared = shared
-        self._forget = forget
+        self._lessons = Lessons(shared, forget)
+        self.too_many: Callable[[str, int], None] = lambda _digest, _count: None
+        """Told the contract, and how many operations, of a request whose answer may have been too large (R39)."""
 
-    async def send(self, ready: Ready, claimed: Claimed) -> Answer | Fault:
-        """Send the one request of *claimed*, unless this worker was paused since the charge was committed."""
+    async def send(self, out: Out) -> Answer | Fault:
+        """Send one request, unless this worker was paused since its charges were committed."""
         now = self._clock.now()
+        ready, claimed = out.members[0]
         if now.boot - claimed.charged_at.boot > MAX_PAUSE_MS or now.boot_id != claimed.charged_at.boot_id:
             return Fault(FaultKind.NOT_SENT, False, now.wall, "paused between charge and send")
-        return await self._transport.send(ready.request, ready.secret)
+        request = ready.request
+        if out.others:
+            # of those that were really claimed: one whose claim was refused is not asked for
+            operations = tuple(claimed.operation for _, claimed in out.members)
+            try:
+                request = batch_requests.batch_request(ready.contract, operations)
+            except Refused as refused:
+                return Fault(FaultKind.NOT_SENT, False, now.wall, str(refused))
+        return await self._transport.send(request, ready.secret)
 
-    def record(self, ready: Ready, claimed: Claimed, brought: Answer | Fault) -> Write:
-        """Read, decide and write down what a request brought. Total: our own failure stops this operation alone."""
+    def record(self, out: Out, brought: Answer | Fault) -> list[Write]:
+        """Read, decide and write down what a request brought, for each of its operations; what it teaches about the
+        others of the store is learned once. Total: our own failure stops one operation alone."""
+        now = self._clock.now()
+        writes = []
+        heard: Heard | None = None
+        for ready, claimed in out.members:
+            try:
+                observed, memory = self._read(out, ready, claimed.operation, brought, now)
+                heard = Heard.louder(heard, Heard(ready, claimed.operation, observed))
+                writes.append(self._decided(out, ready, claimed, brought, observed, memory, now))
+            except Exception as error:
+                writes.append(self._internal(claimed, brought, ready.contract.policy, now, error))
+        if heard is not None:
+            self._lessons.learn(heard, [claimed.operation.operation_id for _, claimed in out.members], now)
+            if out.others and was_too_many(brought, heard.observed):
+                self.too_many(heard.ready.contract.digest, len(out.members))
+        return writes
+
+    def again(self, out: Out, ready: Ready, claimed: Claimed, brought: Answer | Fault) -> Write:
+        """The same answer for one operation whose record moved meanwhile; what it teaches was learned before."""
         now = self._clock.now()
         try:
-            return self._decided(ready, claimed, brought, now)
+            observed, memory = self._read(out, ready, claimed.operation, brought, now)
+            return self._decided(out, ready, claimed, brought, observed, memory, now)
         except Exception as error:
             return self._internal(claimed, brought, ready.contract.policy, now, error)
 
-    def _decided(self, ready: Ready, claimed: Claimed, brought: Answer | Fault, now: Moment) -> Write:
+    def _decided(
+        self,
+        out: Out,
+        ready: Ready,
+        claimed: Claimed,
+        brought: Answer | Fault,
+        observed: Observation | Fault,
+        memory: Memory,
+        now: Moment,
+    ) -> Write:
         operation = claimed.operation
         policy = ready.contract.policy
-        observed, memory = self._read(ready, operation, brought, now)
-        self._learn(ready, operation, observed, now)
-        draw = self._chance.draw()
+        draw = self._draw(out)
         decision = decide.decide(operation, observed, policy=policy, now=now, draw=draw, origin=ready.claim.origin)
         after = outcome.after_reading(operation, observed, memory, decision, policy=policy, now=now)
         events = outcome.reading_events(operation, after, observed, decision, now=now)
-        if (note := step_note(ready.claim.operation, claimed.charged_at)) is not None:
-            events = (msgspec.structs.replace(events[0], notes=(*events[0].notes, note)), *events[1:])
+        told = (shared_note(out.others), step_note(ready.claim.operation, claimed.charged_at))
+        if any(told):
+            notes = (*events[0].notes, *(note for note in told if note is not None))
+            events = (msgspec.structs.replace(events[0], notes=notes), *events[1:])
         asks = isinstance(decision, Escalate) and decision.asks
         return Write(
             after=after,
@@ -94,6 +151,13 @@ class Exchanger:
             if isinstance(decision, Escalate) and asks
             else None,
         )
+
+    def _draw(self, out: Out) -> float:
+        if not out.others:
+            return self._chance.draw()
+        if out.draw is None:
+            out.draw = self._chance.draw()
+        return out.draw
 
     def lost(self, operation: Operation, n: int, policy: Policy) -> Write:
         """B4: the request *n* went out under a worker that died; it stays counted, its answer is recorded as lost."""
@@ -112,37 +176,17 @@ class Exchanger:
             else None,
         )
 
+    @staticmethod
     def _read(
-        self, ready: Ready, operation: Operation, brought: Answer | Fault, now: Moment
+        out: Out, ready: Ready, operation: Operation, brought: Answer | Fault, now: Moment
     ) -> tuple[Observation | Fault, Memory]:
         if isinstance(brought, Fault):
+            if out.others and brought.kind in decide.INTEGRATION_FAULTS:
+                apart = msgspec.structs.replace(operation.memory, alone=True)
+                return msgspec.structs.replace(brought, apart=True), apart
             return brought, operation.memory
-        exchange = Exchange(ready.claim.step, ready.request.url, brought)
-        return reading.read(ready.contract, operation, (exchange,), now)
-
-    def _learn(self, ready: Ready, operation: Operation, observed: Observation | Fault, now: Moment) -> None:
-        """Tell the other operations what this answer means for them."""
-        origin, account = ready.claim.origin, operation.submitted.account
-        if isinstance(observed, Fault):
-            if observed.kind in decide.SPENDS_FAILURE_BUDGET:
-                self._shared.faulted(operation, origin, now)
-            return
-        if observed.verdict is Verdict.TRANSPORT_FAILURE:
-            self._shared.faulted(operation, origin, now)
-        else:
-            self._shared.answered(origin, account)
-        if observed.guidance is not None and observed.http.code in (429, 503):
-            until = observed.guidance.delay_ms
-            self._shared.cool_down(operation, Instant(now.wall + until), BootMs(now.boot + until))
-        credential, digest = operation.credential, ready.secret_digest
-        if credential is None or digest is None:
-            return
-        if observed.http.code == 401:
-            self._shared.denied(Denial(credential, origin, UNPROVED + digest if ready.bought else digest, now.wall))
-            if ready.bought:
-                self._forget(credential)
-        elif observed.http.code < 400:
-            self._shared.accepted(credential, origin, digest)
+        exchange = Exchange(ready.claim.step, ready.request.url, brought, out.others)
+        return reading.read(ready.contract, operation, (exchange,), now, out.opened)
 
     def _internal(
         self, claimed: Claimed, brought: Answer | Fault, policy: Policy, now: Moment, error: Exception
@@ -203,6 +247,18 @@ def stored(
         last_body=body[:LAST_BODY_BYTES] if len(body) > ENVELOPE_BYTES else None,
         draw=draw,
     )
+
+
+def was_too_many(brought: Answer | Fault, observed: Observation | Fault) -> bool:
+    """The request or its answer may have been too large for so many operations: fewer of them may do."""
+    if isinstance(brought, Fault):
+        return brought.kind is FaultKind.TOO_LARGE
+    return isinstance(observed, Observation) and observed.apart and brought.status in TOO_MANY
+
+
+def shared_note(others: int) -> str | None:
+    """What the story of each operation says of a request that asked for several (R39)."""
+    return f"one request with {others} other{'' if others == 1 else 's'}" if others else None
 
 
 def step_note(planned: Operation, charged: Moment) -> str | None:

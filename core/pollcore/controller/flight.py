@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from pollcore.controller.exchange import Exchanger
+from pollcore.controller.exchange import Exchanger, Out
 from pollcore.controller.prepare import Ready
 from pollcore.facts import Answer, BootMs, Fault, FaultKind, Moment, Operation
 from pollcore.ports import Claimed, Clock, Write
@@ -26,6 +26,7 @@ class Result(msgspec.Struct, frozen=True):
     """One answer with its write, kept until the write is taken."""
 
     write: Write
+    out: Out
     ready: Ready
     claimed: Claimed
     brought: Answer | Fault
@@ -43,29 +44,37 @@ class Flight:
         self._first: BootMs | None = None
         self.results: list[Result] = []
         self.tasks: dict[str, asyncio.Task[None]] = {}
+        """Requests that are out, by the first operation of each."""
+        self.asked: set[str] = set()
+        """Operations whose request is out."""
         self.epochs: dict[str, int] = {}
         """Leases that are renewed: until the answer is recorded, however long the store cannot commit."""
 
-    def start(self, ready: Ready, claimed: Claimed) -> None:
+    def start(self, out: Out) -> None:
         """Send what was claimed."""
-        name = claimed.operation.operation_id
-        self.tasks[name] = asyncio.create_task(self._one(ready, claimed))
-        self.epochs[name] = claimed.operation.epoch
+        for _, claimed in out.members:
+            name = claimed.operation.operation_id
+            self.epochs[name] = claimed.operation.epoch
+            self.asked.add(name)
+        first = out.members[0][1].operation.operation_id
+        self.tasks[first] = asyncio.create_task(self._one(first, out))
 
-    async def _one(self, ready: Ready, claimed: Claimed) -> None:
+    async def _one(self, first: str, out: Out) -> None:
         brought: Answer | Fault
         try:
-            brought = await self._exchange.send(ready, claimed)
+            brought = await self._exchange.send(out)
         except asyncio.CancelledError:
             brought = Fault(FaultKind.ANSWER_LOST, True, self._clock.now().wall, "ended before the answer came")
-        self._keep(ready, claimed, brought)
-        self.tasks.pop(claimed.operation.operation_id, None)
+        # without a pause in between: one answer is one commit, whatever number of operations it is for
+        for (ready, claimed), write in zip(out.members, self._exchange.record(out, brought), strict=True):
+            self._keep(Result(write, out, ready, claimed, brought))
+            self.asked.discard(claimed.operation.operation_id)
+        self.tasks.pop(first, None)
         if len(self.results) >= self._group or not self.tasks:
             self._woken.set()
 
-    def _keep(self, ready: Ready, claimed: Claimed, brought: Answer | Fault) -> None:
-        write = self._exchange.record(ready, claimed, brought)
-        self.results.append(Result(write, ready, claimed, brought))
+    def _keep(self, result: Result) -> None:
+        self.results.append(result)
         if len(self.results) == 1:
             self._first = self._clock.now().boot
             asyncio.get_running_loop().call_later(self._gather_ms / 1000, self._woken.set)
@@ -93,7 +102,8 @@ class Flight:
     def again(self, result: Result, moved: Operation) -> None:
         """An operator changed the record while the request was out: the same answer, decided on what is so now."""
         claimed = Claimed(moved, result.claimed.intents, result.claimed.charged_at)
-        self._keep(result.ready, claimed, result.brought)
+        write = self._exchange.again(result.out, result.ready, claimed, result.brought)
+        self._keep(Result(write, result.out, result.ready, claimed, result.brought))
 
     async def land(self) -> None:
         """Await answers in flight for a bounded time; then their requests are given up, their answers lost."""

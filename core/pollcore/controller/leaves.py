@@ -17,9 +17,11 @@ from pollcore.contract import Contract
 from pollcore.escalation import Approval, approval_needed, call_digest
 from pollcore.escalation.approvals import STATUS, grant_is_usable, session_is_usable, stricter
 from pollcore.facts import (
+    AuditEvent,
     BootMs,
     CallGrant,
     ContractUse,
+    EventName,
     Moment,
     Operation,
     Request,
@@ -30,6 +32,7 @@ from pollcore.facts import (
 from pollcore.grants import open_question
 from pollcore.ports import Chance, CredentialInfo, Store, Write
 
+RUN_ENDED: Final = "the run ended"
 SESSIONS_MS: Final = 1_000
 """How old a look at sessions may be; the claim counts them exactly."""
 
@@ -66,6 +69,14 @@ class Leaves:
     def forget(self) -> None:
         """A claim was refused: look at the sessions anew."""
         self._looked = None
+
+    async def end_sessions(self, now: Moment) -> None:
+        """G6: a session ends with the run that it was granted to. Raises StoreUnusable; nobody else may use it then."""
+        if not self.has_session:
+            return
+        detail = f"sessions of {self._owner}"
+        event = AuditEvent(at=now.wall, event=EventName.SESSION_ENDED, detail=detail, text=RUN_ENDED)
+        await self._store.end_sessions(now, RUN_ENDED, owner=self._owner, event=event)
 
     async def of(
         self,

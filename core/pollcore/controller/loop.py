@@ -14,22 +14,24 @@ from typing import Final
 import msgspec
 
 from pollcore.controller.asked import Asked
+from pollcore.controller.clock_events import ClockEvents
 from pollcore.controller.contracts import Contracts
-from pollcore.controller.exchange import Exchanger
+from pollcore.controller.due import DueList, numbered
+from pollcore.controller.exchange import Exchanger, Out
 from pollcore.controller.flight import Flight, Result
-from pollcore.controller.prepare import Caps, Preparer, Ready
+from pollcore.controller.prepare import Caps, Group, Preparer
+from pollcore.controller.run_report import RunReport
 from pollcore.controller.shared import Shared
+from pollcore.controller.sharing import Sharing
+from pollcore.controller.watching import wake_on, watch_store
 from pollcore.facts import (
-    AuditEvent,
     BootMs,
-    EventName,
     Instant,
     Moment,
-    Operation,
     Status,
     StoreUnusable,
 )
-from pollcore.ports import Chance, Clock, Credentials, Store, Transport, Turn, TurnOutcome, Worker, Write
+from pollcore.ports import Chance, Claimed, Clock, Credentials, Store, Transport, Turn, TurnOutcome, Worker
 
 SLOTS: Final = 100
 """Requests in flight at once: never more operations are claimed than there are free slots."""
@@ -46,29 +48,12 @@ FRUITLESS_MS: Final = 1_000
 """When everything due turned out not to be (another worker was faster), the next look waits at least so long."""
 EXPIRY_PAUSE_MS: Final = 100
 """The shortest sleep towards the time at which a question expires."""
-MAX_LEFT: Final = 1_000
 DRAIN_TRIES: Final = 5
 """At the end: how often results are offered to a store that cannot commit."""
-MAX_EVENTS: Final = 100
-"""Clock events kept for the next commit."""
-STEP_MS: Final = 2_000
-"""T9: a smaller difference between wall and boot clock is drift."""
-SUSPEND_MS: Final = 5_000
-"""A sleep that took so much longer than asked was a suspend or a stall, and is recorded."""
 
 
 async def nothing() -> None:
     """What else is done with each heartbeat, by default."""
-
-
-class RunReport(msgspec.Struct):
-    """What one run did."""
-
-    turns: int = 0
-    sent: int = 0
-    recorded: int = 0
-    refused: int = 0
-    """Results of a late owner: they changed nothing (O2)."""
 
 
 class Controller:
@@ -103,20 +88,17 @@ class Controller:
         self._woken = asyncio.Event()
         self._group = max(1, slots // 2)
         self._flight = Flight(self._exchange, clock, self._woken, group=self._group, gather_ms=gather_ms)
-        self._lost: dict[str, int] = {}
-        self._due: list[Operation] = []
-        self._writes: list[Write] = []
+        self._due = DueList(self._prepare, Sharing(self.contracts, credentials), self._exchange.lost)
+        self._exchange.too_many = self._due.fewer
+        self._chance = chance
         self._next_due: BootMs | None = None
         self._next_deadline: Instant | None = None
         self._beat_due = BootMs(0)
         self._stale = True
-        self._left: set[str] = set()
-        """Due operations that the last round left alone (another run of the core has their session)."""
-        self._fruitless = False
         self._checked = False
         self._damage: str | None = None
         self._seen = 0
-        self._events: list[AuditEvent] = []
+        self._clock_events = ClockEvents()
         self._each_beat = each_beat
         self.health: str | None = None
         """Why the store cannot commit now; None: all well. Nothing is sent meanwhile (O6)."""
@@ -127,6 +109,13 @@ class Controller:
         self._stale = True
         self._ask_look = self._ask_look or self._asked.open > 0
         self._woken.set()
+
+    def _saw(self, change: int) -> int:
+        """Another process wrote *change*, or (0) nobody did: the newest change that this loop knows."""
+        if change > self._seen:
+            self._seen = change
+            self.wake()
+        return self._seen
 
     # --- the life of the loop -----------------------------------------------------------------------------------------
 
@@ -141,9 +130,9 @@ class Controller:
             watch: look for changes made by other processes four times a second.
         """
         end = None if for_ms is None else self._clock.now().boot + for_ms
-        helpers = [asyncio.create_task(self._wake_on(stop))]
+        helpers = [asyncio.create_task(wake_on(stop, self._woken))]
         if watch:
-            helpers.append(asyncio.create_task(self._watch()))
+            helpers.append(asyncio.create_task(watch_store(self._store, self._saw)))
         pause = RETRY_MIN_MS
         try:
             while not stop.is_set() and (end is None or self._clock.now().boot < end):
@@ -163,23 +152,6 @@ class Controller:
             await self._drain()
         return self.report
 
-    async def _wake_on(self, stop: asyncio.Event) -> None:
-        await stop.wait()
-        self._woken.set()
-
-    async def _watch(self) -> None:
-        """Another process wrote something: look."""
-        while True:
-            try:
-                change = await self._store.wait_for_change(self._seen, SLICE_MS / 1000)
-            except StoreUnusable:
-                # the loop itself tells of it; a store that reads again is watched again
-                await asyncio.sleep(RETRY_MIN_MS / 1000)
-                continue
-            if change > self._seen:
-                self._seen = change
-                self.wake()
-
     async def _sleep(self, ms: int) -> None:
         before = self._clock.now()
         self._woken.clear()
@@ -187,26 +159,12 @@ class Controller:
             await self._clock.wait(self._woken, min(ms, SLICE_MS))
         else:
             await asyncio.sleep(0)
-        self._notice_clocks(before, self._clock.now(), min(ms, SLICE_MS))
-
-    def _notice_clocks(self, before: Moment, after: Moment, asked_ms: int) -> None:
-        """T9: a step of the wall clock, a suspend or a stall is recorded; everything is looked at anew."""
-        boot = after.boot - before.boot
-        step = (after.wall - before.wall) - boot
-        slept = boot - asked_ms
-        if abs(step) > STEP_MS:
-            self._note_clock(after, f"wall clock moved by {step / 1000:+.1f} s")
-        elif slept > SUSPEND_MS:
-            self._note_clock(after, f"suspended or stalled for {slept / 1000:.1f} s")
-
-    def _note_clock(self, now: Moment, text: str) -> None:
-        if len(self._events) < MAX_EVENTS:
-            self._events.append(AuditEvent(at=now.wall, event=EventName.CLOCK_STEP, text=text))
-        self._stale = True
+        if self._clock_events.notice(before, self._clock.now(), min(ms, SLICE_MS)):
+            self._stale = True
 
     async def _idle(self) -> bool:
         """Nothing waits any more, here or under another worker's lease."""
-        if self._flight.tasks or self._flight.results or self._due or self._writes or self._stale:
+        if self._flight.tasks or self._flight.results or self._due.waits or self._due.writes or self._stale:
             return False
         try:
             counts = await self._store.counts()
@@ -221,15 +179,17 @@ class Controller:
         now = self._clock.now()
         if self._damage is not None:
             return SLICE_MS
-        if self._stale or self._writes:
+        if self._stale or self._due.writes:
             return 0
         free = self._slots - len(self._flight.tasks)
         if self._flight.results:
             return self._flight.gather_ms(now)
-        if free and any(operation.operation_id not in self._left for operation in self._due):
+        if free and self._due.has_work():
             return 0 if free >= min(self._group, len(self._due)) else GATHER_MS
         ways = [self._beat_due - now.boot, SLICE_MS]
-        floor = FRUITLESS_MS if self._fruitless else 0
+        floor = FRUITLESS_MS if self._due.fruitless else 0
+        if free and (together := self._due.next_at()) is not None:
+            ways.append(together - now.boot)
         if self._next_due is not None and free:
             ways.append(max(floor, self._next_due - now.boot))
         if self._next_deadline is not None and free:
@@ -278,22 +238,23 @@ class Controller:
         ready = await self._make_ready(now)
         now = self._clock.now()
         results = self._flight.take()
-        writes = (*(r.write for r in results), *self._writes)
+        writes = (*(r.write for r in results), *self._due.writes)
         beat = now.boot >= self._beat_due
         look = self._look(beat)
         if not (writes or ready or look or beat):
             return
-        self._writes = []
+        self._due.writes = []
         cooldowns, origins, denials = self._shared.take_new()
         turn = Turn(
             now=now,
             owner=self._worker.owner,
             writes=writes,
-            claims=tuple(r.claim for r in ready),
+            claims=tuple(one.claim for group in ready for one in group),
             cooldowns=cooldowns,
             origins=origins,
             denials=denials,
             look=look,
+            ahead=self._due.ahead if look else 0,
             beat=msgspec.structs.replace(self._worker, beat_at=now.wall, beat_boot=now.boot) if beat else None,
         )
         try:
@@ -315,12 +276,7 @@ class Controller:
         if self._flight.epochs:
             await self._store.renew(now, self._worker.owner, dict(self._flight.epochs))
         await self._each_beat()
-        await self._write_events(now)
-
-    async def _write_events(self, now: Moment) -> None:
-        if self._events:
-            await self._store.record(now, self._events)
-            self._events = []
+        await self._clock_events.record(self._store, now)
 
     def _look(self, beat: bool) -> int:
         """How many due operations to load: none while enough are at hand. Each heartbeat looks for dead leases, too."""
@@ -328,39 +284,19 @@ class Controller:
         overdue = self._next_due is not None and self._next_due <= now.boot
         passed = self._next_deadline is not None and self._next_deadline <= now.wall
         if self._stale or ((beat or overdue or passed or self._flight.results) and len(self._due) < self._group):
-            return 2 * self._slots + min(len(self._left), MAX_LEFT)  # what is left alone hides nothing behind it
+            return self._due.wanted(2 * self._slots)
         return 0
 
-    async def _make_ready(self, now: Moment) -> list[Ready]:
+    async def _make_ready(self, now: Moment) -> list[Group]:
         """Prepare due operations for the free slots; those that may not send leave a write instead."""
-        free = self._slots - len(self._flight.tasks)
-        ready: list[Ready] = []
-        left: set[str] = set()
         if not self._checked or self._damage is not None:
-            return ready
-        at = 0
-        while at < len(self._due) and len(ready) < free:
-            operation = self._due[at]
-            at += 1
-            if operation.operation_id in self._flight.tasks:
-                continue
-            if (n := self._lost.pop(operation.operation_id, None)) is not None:
-                self._writes.append(self._exchange.lost(operation, n, await self._prepare.policy(operation)))
-                self._stale = True
-                continue
-            match await self._prepare.prepare(operation, now):
-                case Ready() as one:
-                    ready.append(one)
-                case Write() as write:
-                    self._writes.append(write)
-                case None:
-                    left.add(operation.operation_id)
-        del self._due[:at]
-        self._left = left
-        self._fruitless = at > 0 and not ready and not self._writes
-        return ready
+            return []
+        free = self._slots - len(self._flight.tasks)
+        ready = await self._due.make_ready(free, now, self._flight.asked)
+        self._stale = self._stale or self._due.stale
+        return numbered(ready)
 
-    def _take(self, turn: Turn, outcome: TurnOutcome, ready: list[Ready], results: tuple[Result, ...]) -> None:
+    def _take(self, turn: Turn, outcome: TurnOutcome, ready: list[Group], results: tuple[Result, ...]) -> None:
         """Act on a committed turn: send what was claimed, keep what is due."""
         self._shared.learn(outcome)
         self._seen = max(self._seen, outcome.change)
@@ -376,37 +312,35 @@ class Controller:
                 self.report.refused += 1
                 self._flight.settled(result)
         if turn.look:
-            self._due = list(outcome.due)
-            self._lost = dict(reversed(outcome.answer_lost))
+            self._due.load(outcome, turn.look, turn.ahead)
             self._stale = False
         self._next_due, self._next_deadline = outcome.next_due, outcome.next_deadline
-        for one, claimed in zip(ready, outcome.claimed, strict=True):
-            if claimed is not None:
-                self.report.sent += 1
-                self._flight.start(one, claimed)
-                continue
-            self._prepare.leaves.forget()
-            if one.claim.concurrency is not None or one.claim.per_minute is not None or one.claim.scopes:
-                self._writes.append(self._prepare.capped(one.claim.operation, one.contract.policy, turn.now))
+        claimed = iter(outcome.claimed)
+        for group in ready:
+            self._start(group, [next(claimed) for _ in group], turn.now)
 
-    async def _end_sessions(self) -> None:
-        """G6: a session ends with the run that it was granted to; where this is not written, nobody else may use it."""
-        if not self._prepare.leaves.has_session:
-            return
-        now, owner = self._clock.now(), self._worker.owner
-        event = AuditEvent(
-            at=now.wall, event=EventName.SESSION_ENDED, detail=f"sessions of {owner}", text="the run ended"
-        )
-        try:
-            await self._store.end_sessions(now, "the run ended", owner=owner, event=event)
-        except StoreUnusable as error:
-            self.health = str(error)
+    def _start(self, group: Group, claimed: list[Claimed | None], now: Moment) -> None:
+        """Send one request for those whose claim was taken; the others wait where a cap was in the way."""
+        taken = tuple((one, is_) for one, is_ in zip(group, claimed, strict=True) if is_ is not None)
+        if taken:
+            self.report.sent += 1
+            self._flight.start(Out(*taken))
+        refused = [one for one, is_ in zip(group, claimed, strict=True) if is_ is None]
+        if refused:
+            self._prepare.leaves.forget()
+        draw = self._chance.draw() if len(refused) > 1 else None
+        for one in refused:
+            if one.claim.concurrency is not None or one.claim.per_minute is not None or one.claim.scopes:
+                self._due.writes.append(self._prepare.capped(one.claim.operation, one.contract.policy, now, draw))
 
     async def _drain(self) -> None:
         """No new claim; answers in flight are awaited for a bounded time, then given up as lost; all is recorded."""
         await self._flight.land()
         self._due.clear()
-        await self._end_sessions()
+        try:
+            await self._prepare.leaves.end_sessions(self._clock.now())
+        except StoreUnusable as error:
+            self.health = str(error)
         for _ in range(DRAIN_TRIES):
             if not self._flight.results:
                 break
@@ -415,6 +349,6 @@ class Controller:
             if not await self._try_turn():
                 await asyncio.sleep(RETRY_MIN_MS / 1000)
         try:
-            await self._write_events(self._clock.now())
+            await self._clock_events.record(self._store, self._clock.now())
         except StoreUnusable as error:
             self.health = str(error)

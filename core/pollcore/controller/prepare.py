@@ -67,6 +67,12 @@ class Ready(msgspec.Struct, frozen=True):
     secret_digest: str | None
     bought: bool = False
     """The secret is a token that the credential buys."""
+    shares: bool = False
+    """R39: its request may ask for other operations as well."""
+
+
+Group = tuple[Ready, ...]
+"""What goes out in one request: one operation, or several that share it (R39)."""
 
 
 NO_CAPS: Final = Caps()
@@ -102,6 +108,10 @@ class Preparer:
             return (await self._contracts.of(operation.contract_digest)).policy
         except ContractError:
             return Policy()
+
+    def contract(self, operation: Operation) -> Contract | None:
+        """The operation's contract where it was read before; no I/O."""
+        return self._contracts.cached(operation.contract_digest)
 
     async def prepare(self, operation: Operation, now: Moment) -> Prepared:
         """Decide whether *operation* may send now. Raises StoreUnusable alone: our own failure stops this operation."""
@@ -148,7 +158,10 @@ class Preparer:
     async def _due(self, operation: Operation, contract: Contract, now: Moment) -> Prepared:
         policy = contract.policy
         caps = self._caps.get(operation.submitted.provider, NO_CAPS)
-        if (waits := self._shared_wait(operation, policy, now, caps.per_minute or contract.per_minute)) is not None:
+        batch = contract.steps[0].batch
+        most = batch.most if batch is not None else 1
+        per_minute = caps.per_minute or contract.per_minute
+        if (waits := self._shared_wait(operation, policy, now, per_minute, most)) is not None:
             return waits
         use = await self._contracts.use(contract)
         if use is None:
@@ -174,7 +187,8 @@ class Preparer:
             if isinstance(outcome_, Write):
                 return outcome_
             secret, digest = outcome_
-        if self._shared.is_down(operation, origin):
+        down = self._shared.is_down(operation, origin)
+        if down:
             self._shared.probing(operation, origin, now, request.total_ms)
         claim = Claim(
             operation=operation,
@@ -184,13 +198,15 @@ class Preparer:
             event=sent_event(operation, now),
             lease_ms=max(LEASE_MS, request.total_ms + LEASE_MARGIN_MS),
             concurrency=caps.concurrency or contract.concurrency,
-            per_minute=caps.per_minute or contract.per_minute,
+            per_minute=per_minute,
             scopes=contract.scopes,
             secret_digest=digest,
             approval=leave.approval,
             session=leave.session,
         )
-        return Ready(claim, contract, request, secret, digest, info is not None and info.kind in BUYS_BEARER)
+        bought = info is not None and info.kind in BUYS_BEARER
+        shares = batch is not None and leave.approval is None and not down
+        return Ready(claim, contract, request, secret, digest, bought, shares)
 
     async def _info(
         self, operation: Operation, request: Request, origin: str, policy: Policy, now: Moment
@@ -279,8 +295,10 @@ class Preparer:
             close_question=ended.closed,
         )
 
-    def _shared_wait(self, operation: Operation, policy: Policy, now: Moment, per_minute: int | None) -> Write | None:
-        """Pauses and cool-downs, before any lease (O7)."""
+    def _shared_wait(
+        self, operation: Operation, policy: Policy, now: Moment, per_minute: int | None, most: int
+    ) -> Write | None:
+        """Pauses and cool-downs, before any lease (O7). *most*: operations that one request can ask for."""
         cooldown = self._shared.cooldown(operation, now)
         pause = self._shared.pause(operation, now)
         cooling = cooldown.until_boot - now.boot if cooldown is not None else 0
@@ -296,7 +314,7 @@ class Preparer:
             draw=self._chance.draw(),
             source=DelaySource.SHARED_COOLDOWN,
             guidance=cooling >= paused,
-            waiting=1 if cooldown is None else self._shared.place(operation, cooldown.until_boot),
+            waiting=1 if cooldown is None else self._shared.place(operation, cooldown.until_boot, most),
             per_minute=per_minute,
             notes=() if cooling >= paused else ("paused by hand",),
         )
@@ -317,9 +335,12 @@ class Preparer:
             return self.stop(operation, decision, policy, now)
         return self.reschedule(operation, decision, policy, now)
 
-    def capped(self, operation: Operation, policy: Policy, now: Moment) -> Write:
-        """The provider's caps are reached, or a token is being bought: look again a little later, quietly."""
-        at = Instant(now.wall + CAP_PAUSE_MS + int(CAP_PAUSE_MS * self._chance.draw()))
+    def capped(self, operation: Operation, policy: Policy, now: Moment, draw: float | None = None) -> Write:
+        """The provider's caps are reached, or a token is being bought: look again a little later, quietly.
+
+        *draw*: the same for those that would have gone together.
+        """
+        at = Instant(now.wall + CAP_PAUSE_MS + int(CAP_PAUSE_MS * (self._chance.draw() if draw is None else draw)))
         wait = Wait(next_poll_at=at, delay_ms=at - now.wall, source=DelaySource.SHARED_COOLDOWN)
         after = outcome.after_schedule(operation, wait, policy=policy, now=now)
         return Write(after=after, fence_change=operation.change)

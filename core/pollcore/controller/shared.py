@@ -101,12 +101,16 @@ class Shared:
             state = OriginState(origin=origin, account=account, faults_in_a_row=0, down_since=None)
             self._origins[key] = self._new_origins[key] = state
 
-    def faulted(self, operation: Operation, origin: str, now: Moment) -> None:
-        """One more transport fault of this origin and account; when it is down, the next probe waits longer."""
+    def faulted(self, operation: Operation, origin: str, now: Moment, others: Iterable[str] = ()) -> None:
+        """One more transport fault of this origin and account; when it is down, the next probe waits longer.
+
+        *others*: operations that the same request asked for: one fault, and not of one operation alone (R39).
+        """
         key = (origin, operation.submitted.account)
         seen = self._faulted.setdefault(key, set())
-        if len(seen) < MAX_REMEMBERED:
-            seen.add(operation.operation_id)
+        for one in (operation.operation_id, *others):
+            if len(seen) < MAX_REMEMBERED:
+                seen.add(one)
         known = self._origins.get(key)
         faults = (known.faults_in_a_row if known else 0) + 1
         down = known.down_since if known else None
@@ -129,13 +133,16 @@ class Shared:
         found = self._cooldowns.get((operation.submitted.provider, operation.submitted.account, operation.credential))
         return found if found is not None and found.until_boot > now.boot else None
 
-    def place(self, operation: Operation, until: BootMs) -> int:
-        """The how many-th operation this one is, from 1, that its cool-down *until* holds back (T8)."""
+    def place(self, operation: Operation, until: BootMs, together: int = 1) -> int:
+        """The how many-th request this one's is, from 1, that its cool-down *until* holds back (T8).
+
+        *together*: operations that one request can ask for (R39).
+        """
         key = (operation.submitted.provider, operation.submitted.account, operation.credential)
         before, held = self._held.get(key, (until, 0))
         held = held + 1 if before == until else 1
         self._held[key] = (until, held)
-        return held
+        return -(-held // together)
 
     def pause(self, operation: Operation, now: Moment) -> Pause | None:
         """The pause that holds for this operation now, the longest where several do."""

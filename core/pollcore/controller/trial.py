@@ -14,7 +14,7 @@ import msgspec
 
 from pollcore.contract import Contract
 from pollcore.controller.contracts import Contracts
-from pollcore.controller.exchange import Exchanger
+from pollcore.controller.exchange import Exchanger, Out
 from pollcore.controller.prepare import Caps, Prepared, Preparer, Ready
 from pollcore.controller.shared import Shared
 from pollcore.facts import (
@@ -101,7 +101,7 @@ class Trial:
         claimed = found.claimed[0]
         if claimed is None:
             return None
-        brought = await self._exchange.send(ready, claimed)
+        brought = await self._exchange.send(Out((ready, claimed)))
         return await self._record(ready, claimed, brought, as_if)
 
     async def _record(
@@ -110,7 +110,7 @@ class Trial:
         base = claimed.operation
         for _ in range(TRIES):
             judged = Claimed(as_if(base), claimed.intents, claimed.charged_at)
-            write = self._closing(base, self._exchange.record(ready, judged, brought))
+            write = self._closing(base, self._exchange.record(Out((ready, judged)), brought)[0])
             cooldowns, origins, denials = self._shared.take_new()
             now = self._clock.now()
             found = await self._store.turn(

@@ -100,7 +100,7 @@ def decide(
 
 def _fault_says(operation: Operation, fault: Fault, origin: str | None) -> Escalate | None:
     detail = INTEGRATION_FAULTS.get(fault.kind)
-    if detail is None:
+    if detail is None or fault.apart:
         return None
     text = f"{fault.kind.value}: {fault.text}" if fault.text else fault.kind.value
     return stop(operation, StopReason.INTEGRATION_FAILURE, detail, explanation=text, origin=origin)
@@ -109,6 +109,8 @@ def _fault_says(operation: Operation, fault: Fault, origin: str | None) -> Escal
 def _answer_says(operation: Operation, reading: Observation, policy: Policy, origin: str | None) -> Decision | None:
     """Final, unknown, denied, integration: stops that no limit and no budget comes before."""
     text: str | None
+    if reading.apart:
+        return None
     if contradicts(operation, reading):
         now_says = final_key(reading)
         text = f"first {operation.memory.settling}, after the settling delay {now_says}"

@@ -49,7 +49,8 @@ STATUS_OF: Final[dict[StopReason, Status]] = {
 `operator_request` and `mode_change` stop no operation and are not listed.
 """
 
-_MACHINE_WIDE: Final = frozenset({StopDetail.KEYRING_LOCKED, StopDetail.KEYRING_TIMEOUT, StopDetail.KEYRING_ABSENT})
+MACHINE_WIDE: Final = frozenset({StopDetail.KEYRING_LOCKED, StopDetail.KEYRING_TIMEOUT, StopDetail.KEYRING_ABSENT})
+"""What one credential's trouble says of all others."""
 _WAITS_OF_OTHERS: Final = frozenset({DelaySource.ORIGIN_DOWN, DelaySource.SHARED_COOLDOWN})
 _LIMITS_PASSED: Final = frozenset(
     {StopReason.DEADLINE_EXCEEDED, StopReason.USEFULNESS_ENDED, StopReason.GUIDANCE_BEYOND_DEADLINE}
@@ -95,7 +96,7 @@ def cause_of(
             return f"{detail.value if detail else reason.value}:{provider}:{given.account}:{credential}"
         case StopReason.INTEGRATION_FAILURE:
             return f"{reason.value}:{provider}:{detail.value if detail else '-'}"
-        case StopReason.CREDENTIAL_UNAVAILABLE if detail in _MACHINE_WIDE:
+        case StopReason.CREDENTIAL_UNAVAILABLE if detail in MACHINE_WIDE:
             return f"{detail.value}"
         case StopReason.CREDENTIAL_UNAVAILABLE:
             return f"{detail.value if detail else reason.value}:{credential}"

@@ -14,6 +14,8 @@ def remarks(
 ) -> tuple[str, ...]:
     """Remarks on *reading*: its own, those of refused guidance, and what the record adds; nothing said twice."""
     if isinstance(reading, Fault):
+        if reading.apart:
+            return ("the answer for several jobs speaks of none of them: asked alone next",)
         return ("answer_lost",) if reading.kind is FaultKind.ANSWER_LOST else ()
     notes = list(reading.notes)
     said = " ".join(notes)

@@ -60,7 +60,9 @@ def settling_after(
 ) -> str | None:
     """`Memory.settling` after *decision*: kept while nothing was said about the job, and through a limit's stop."""
     waiting = operation.memory.settling
-    if isinstance(reading, Fault) or reading.verdict in _SAYS_NOTHING_OF_THE_JOB or reading.continues:
+    if isinstance(reading, Fault) or reading.verdict in _SAYS_NOTHING_OF_THE_JOB:
+        return waiting
+    if reading.continues or reading.apart:
         return waiting
     if policy.schedule.settle_delay is None or not reading.verdict.is_final:
         return None

@@ -74,10 +74,10 @@ class Replay:
             result=None,
         )
 
-    def fault(self, kind: FaultKind, n: int, at: Instant, draw: float | None) -> Replayed:
-        """No usable answer: it spends what it spent then."""
+    def fault(self, kind: FaultKind, n: int, at: Instant, draw: float | None, waited: bool = False) -> Replayed:
+        """No usable answer: it spends what it spent then. *waited*: it ended nothing then (R39: of several jobs)."""
         op = self._at(n)
-        fault = Fault(kind, True, at)
+        fault = Fault(kind, True, at, apart=waited and kind in decide.INTEGRATION_FAULTS)
         decision = self._decided(op, fault, op.memory, at, draw)
         return Replayed(
             decision=_name(decision), verdict="fault", state=None, rule=kind.value, detail=_detail(decision)

@@ -26,6 +26,7 @@ class Draft:
     """One verdict, always exactly one; the fields of an Observation that reading decides."""
 
     __slots__ = (
+        "apart",
         "cancelling",
         "continues",
         "counts_forbidden",
@@ -63,6 +64,7 @@ class Draft:
         self.explanation = explanation
         self.rule = rule
         self.job_seen = job_seen
+        self.apart = False
         self.cancelling = False
         self.continues = False
         self.counts_forbidden = False

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from pollcore.contract.expressions import Keys
+from pollcore.contract.expressions import Expression, Keys
 from pollcore.contract.requests import EACH
 from pollcore.facts import Answer, Instant
 from pollcore.reading.look import Look
@@ -37,6 +37,8 @@ def pack(look: Look) -> bytes:
         "url_step": look.step.name,
         "headers": headers,
     }
+    if look.others:
+        head["others"] = look.others
     if look.step.each is not None:
         head["each"] = look.seen.memory.values.get(EACH)
     json = look.step.request.format.name == "json"
@@ -97,19 +99,32 @@ def _pruned(body: Any, prefixes: tuple[Keys, ...]) -> Any:
 
 def _own_item(look: Look, kept: Any) -> Any:
     """R39: of a list of several jobs, this job's entry alone."""
-    plan = look.step.item
-    if plan is None or plan.entries.keys is None or look.root.get("item") is None or not isinstance(kept, dict):
+    plan, item = look.step.item, look.root.get("item")
+    if plan is None or item is None:
         return kept
-    item, path = look.root["item"], plan.entries.keys[1:]
     value: Any = [item] if plan.job_id is not None else {look.seen.submitted.job_id: item}
+    if plan.entries.keys is None:
+        # no plain path: the entry alone, where the expression finds it there as well
+        return item if _entries_of(plan.entries, item, look) == value else kept
+    path = plan.entries.keys[1:]
+    if not path:
+        return value
     for key in reversed(path[1:]):
         value = {key: value}
-    return {**kept, path[0]: value} if path else kept
+    return {**kept, path[0]: value} if isinstance(kept, dict) else kept
+
+
+def _entries_of(entries: Expression, body: Any, look: Look) -> Any:
+    try:
+        return entries.read({**look.root, "body": body})
+    except Exception:  # told where the answer itself is read
+        return None
 
 
 class Unpacked(msgspec.Struct, frozen=True):
     """A stored answer. *cut*: too large to be kept; it cannot be read again. *tree*: its body is the read tree as JSON,
-    whatever the answer's format was. *each*: the child that was asked (R21)."""
+    whatever the answer's format was. *each*: the child that was asked (R21). *others*: operations that the same request
+    asked for (R39)."""
 
     answer: Answer
     step: str
@@ -117,6 +132,7 @@ class Unpacked(msgspec.Struct, frozen=True):
     cut: bool
     tree: bool = False
     each: str | None = None
+    others: int = 0
 
 
 def unpack(envelope: bytes) -> Unpacked | None:
@@ -135,7 +151,7 @@ def unpack(envelope: bytes) -> Unpacked | None:
         )
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
-    each = found.get("each")
+    each, others = found.get("each"), found.get("others")
     return Unpacked(
         answer,
         str(found.get("url_step", "status")),
@@ -143,4 +159,5 @@ def unpack(envelope: bytes) -> Unpacked | None:
         bool(found.get("cut")),
         bool(found.get("tree")),
         each if isinstance(each, str) else None,
+        others if isinstance(others, int) else 0,
     )

@@ -45,9 +45,13 @@ def explain(
     answer: Answer,
     now: Moment,  # noqa: ARG001 - the answer carries its own times
     url: str = "",
+    others: int = 0,
 ) -> Explanation:
-    """Read *answer* as a poll of *operation* would, and say why. Nothing is sent or stored."""
-    look = opened(contract, _seen(operation, operation.memory), (_exchange(operation, answer, url),))
+    """Read *answer* as a poll of *operation* would, and say why. Nothing is sent or stored.
+
+    *others*: operations that the same request would have asked for as well (R39).
+    """
+    look = opened(contract, _seen(operation, operation.memory), (_exchange(operation, answer, url, others),))
     look.trace = []
     return _explained(look)
 
@@ -105,7 +109,7 @@ def replayed(contract: Contract, operation: Operation, stored: bytes) -> tuple[E
 
 
 def _read_kept(contract: Contract, operation: Operation, memory: Memory, kept: envelope.Unpacked) -> Explanation:
-    exchange = Exchange(kept.step, operation.submitted.status_url or contract.base_url or "", kept.answer)
+    exchange = Exchange(kept.step, operation.submitted.status_url or contract.base_url or "", kept.answer, kept.others)
     if kept.each is not None:
         # meanwhile another child may be the next one
         memory = replace(memory, values={**memory.values, EACH: kept.each})
@@ -122,5 +126,5 @@ def _seen(operation: Operation, memory: Memory) -> Seen:
     )
 
 
-def _exchange(operation: Operation, answer: Answer, url: str) -> Exchange:
-    return Exchange(operation.memory.step or "status", url, answer)
+def _exchange(operation: Operation, answer: Answer, url: str, others: int) -> Exchange:
+    return Exchange(operation.memory.step or "status", url, answer, others)

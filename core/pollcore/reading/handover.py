@@ -132,7 +132,8 @@ def _job_id(look: Look, reading: SubmissionAnswer, url: str | None) -> str:
     if text is not None and reading.job_id_pattern is not None:
         text = reading.job_id_pattern.first_group(text)
     if not text or len(text) > MAX_JOB_ID:
-        why = look.body_fault or "not where the contract looks, or longer than 256 characters"
+        place = "the status URL" if reading.job_id is None else reading.job_id.source
+        why = look.body_fault or f"not at {place} (submission.answer), or longer than {MAX_JOB_ID} characters"
         raise Refused(f"{look.contract.name}: no job id in the submission's answer: {why}", code="job_id_missing")
     return text
 

@@ -6,13 +6,17 @@ by history, as a 404 does). Must not know: states, other jobs. Source: contract 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 from pollcore.contract.expressions import Expression
+from pollcore.contract.parts import ItemPlan
 from pollcore.facts import StopDetail
 from pollcore.reading.draft import broken
-from pollcore.reading.look import Look
+from pollcore.reading.look import Look, RuleFailed
 
+SAME_FOR_ALL: Final = frozenset({"body", "http"})
+"""Roots of a scope that are the same for every operation of one request."""
 MAX_ENTRIES: Final = 5_000
 """Entries that are looked through."""
 
@@ -38,12 +42,12 @@ def find(look: Look) -> None:
             text = f"{plan.entries.source} has {len(entries)} entries, more than {MAX_ENTRIES}"
             look.item_fault = broken(StopDetail.RULE_FAILED, text, rule="item.entries")
             return
-        found = _of_job(look, plan.job_id, entries, wanted)
-        look.root["item"] = None
+        found = _of_job(look, plan, entries, wanted)
     else:
         text = f"{plan.entries.source} is no {'table by job id' if plan.job_id is None else 'list'}"
         look.item_fault = broken(StopDetail.STATE_MISSING, text, rule="item.entries")
         return
+    look.item_read = True
     if len(found) > 1:
         text = f"{len(found)} entries of {plan.entries.source} are job {wanted}; which one is ours cannot be told"
         look.item_fault = broken(StopDetail.WRONG_JOB, text, rule="item.job_id")
@@ -51,16 +55,38 @@ def find(look: Look) -> None:
         look.root["item"], look.item_absent = found[0], None
 
 
-def _of_job(look: Look, job_id: Expression, entries: list[Any], wanted: str) -> list[Any]:
+def _of_job(look: Look, plan: ItemPlan, entries: list[Any], wanted: str) -> list[Any]:
     """Raises RuleFailed."""
-    found, root = [], look.root
-    for entry in entries:
-        root["item"] = entry
+    assert plan.job_id is not None
+    opened = look.opened
+    if opened is None or not plan.entries.roots <= SAME_FOR_ALL:
+        return [entry for entry, one in _ids(look, plan.job_id, entries) if one == wanted]
+    if opened.failed is not None:
+        raise opened.failed
+    if opened.entries is None:
+        by_id: dict[str, list[Any]] = {}
         try:
-            one = job_id.read(root)
-        except Exception:
-            # told as every other expression's failure is
-            one = look.value(job_id, "item.job_id")
-        if (type(one) is str and one == wanted) or (type(one) is int and str(one) == wanted):
-            found.append(entry)
-    return found
+            for entry, one in _ids(look, plan.job_id, entries):
+                by_id.setdefault(one, []).append(entry)
+        except RuleFailed as failed:
+            opened.failed = failed
+            raise
+        opened.entries = by_id
+    return opened.entries.get(wanted, [])
+
+
+def _ids(look: Look, job_id: Expression, entries: list[Any]) -> Iterator[tuple[Any, str]]:
+    """Each entry with its job id as text; entries without one are left out. Raises RuleFailed."""
+    root = look.root
+    try:
+        for entry in entries:
+            root["item"] = entry
+            try:
+                one = job_id.read(root)
+            except Exception:
+                # told as every other expression's failure is
+                one = look.value(job_id, "item.job_id")
+            if type(one) is str or type(one) is int:
+                yield entry, str(one)
+    finally:
+        root["item"] = None

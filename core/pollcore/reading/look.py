@@ -46,6 +46,24 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     provider_expires_at: Instant | None = None
 
 
+class Opened:
+    """What all readings of one answer about several operations share: its body, parsed once; its entries by job id."""
+
+    __slots__ = ("_body", "entries", "failed")
+
+    def __init__(self) -> None:
+        self._body: tuple[Any, str | None] | None = None
+        self.entries: dict[str, list[Any]] | None = None
+        self.failed: RuleFailed | None = None
+        """What finding the entries by job id failed with."""
+
+    def body_of(self, contract: Contract, step: Step, answer: Answer) -> tuple[Any, str | None]:
+        """The body, or why it is unreadable."""
+        if self._body is None:
+            self._body = _open(contract, step, answer)
+        return self._body
+
+
 class Look:
     """One opened answer."""
 
@@ -57,7 +75,10 @@ class Look:
         "headers",
         "item_absent",
         "item_fault",
+        "item_read",
         "notes",
+        "opened",
+        "others",
         "root",
         "seen",
         "step",
@@ -73,8 +94,10 @@ class Look:
         step: Step,
         earlier: tuple[Exchange, ...] = (),
         form: BodyFormat | None = None,
+        opened: Opened | None = None,
     ) -> None:
-        """*form*: how the body is written, where that is not as the step's answers are."""
+        """*form*: how the body is written, where that is not as the step's answers are. *opened*: what the readings of
+        one answer for several operations share."""
         self.contract = contract
         self.seen = seen
         self.step = step
@@ -85,7 +108,12 @@ class Look:
         self.headers: dict[str, str] = {}
         for name, value in exchange.answer.headers:
             self.headers[name] = f"{self.headers[name]}, {value}" if name in self.headers else value
-        self.body, self.body_fault = _open(contract, step, exchange.answer, form)
+        if opened is None:
+            self.body, self.body_fault = _open(contract, step, exchange.answer, form)
+        else:
+            self.body, self.body_fault = opened.body_of(contract, step, exchange.answer)
+        self.opened = opened
+        self.others = exchange.others
         self.root: dict[str, Any] = {
             "http": {"status": exchange.answer.status, "headers": self.headers},
             "body": self.body,
@@ -96,6 +124,8 @@ class Look:
         self.item_absent: str | None = None
         """Why there is no entry of this job in an answer about several; None: there is, or none is looked for."""
         self.item_fault: Draft | None = None
+        self.item_read = False
+        """The answer told of this job, be it that there is no entry of it."""
         needs = contract.needs
         if "submitted" in needs:
             self.root["submitted"] = _submitted(seen)

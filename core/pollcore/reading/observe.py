@@ -25,11 +25,12 @@ from pollcore.facts import (
     Verdict,
 )
 from pollcore.reading import children, envelope, guards, item
+from pollcore.reading.apart import set_apart
 from pollcore.reading.by_status import allowed, by_status, foreign, foreign_location, not_found
 from pollcore.reading.classify import by_rules, by_value
 from pollcore.reading.draft import ABOUT_THE_JOB, Draft, broken
 from pollcore.reading.guidance import Guided, guided
-from pollcore.reading.look import Look, RuleFailed, Seen
+from pollcore.reading.look import Look, Opened, RuleFailed, Seen
 
 MAX_VALUES: Final = 50
 MAX_VALUE: Final = 4_096
@@ -41,12 +42,14 @@ def read(
     operation: Operation,
     exchanges: tuple[Exchange, ...],
     now: Moment,  # noqa: ARG001 - part of the call for readings that will need it; answers carry their own times
+    opened_before: Opened | None = None,
 ) -> tuple[Observation, Memory]:
     """Read the newest of *exchanges* (one poll's steps, the newest last).
 
     Args:
         now: Not before the answer was complete. Times inside an observation are the answer's own, so a stored answer
             reads the same again.
+        opened_before: R39: what the readings of one answer for several operations share; the same one for each.
 
     Returns:
         The observation, always with exactly one verdict, and the operation's memory after it. `Memory.settling` and
@@ -65,16 +68,22 @@ def read(
         memory=operation.memory,
         provider_expires_at=operation.provider_expires_at,
     )
-    look = opened(contract, seen, exchanges)
+    look = opened(contract, seen, exchanges, opened_before=opened_before)
     draft = judge(look)
     memory = remember(look, draft)
     return observed(look, draft, guided(look), memory), memory
 
 
-def opened(contract: Contract, seen: Seen, exchanges: tuple[Exchange, ...], form: BodyFormat | None = None) -> Look:
+def opened(
+    contract: Contract,
+    seen: Seen,
+    exchanges: tuple[Exchange, ...],
+    form: BodyFormat | None = None,
+    opened_before: Opened | None = None,
+) -> Look:
     """Open the newest exchange under the step that it belongs to; *form* where its body is kept in another format."""
     exchange = exchanges[-1]
-    return Look(contract, seen, exchange, step_of(contract, exchange.step), exchanges[:-1], form)
+    return Look(contract, seen, exchange, step_of(contract, exchange.step), exchanges[:-1], form, opened_before)
 
 
 def step_of(contract: Contract, name: str) -> Step:
@@ -85,9 +94,10 @@ def step_of(contract: Contract, name: str) -> Step:
 def judge(look: Look) -> Draft:
     """The verdict with everything that belongs to it. Never raises for what a provider sent."""
     try:
-        return _judge(look)
+        draft = _judge(look)
     except RuleFailed as failed:
-        return broken(StopDetail.RULE_FAILED, str(failed), rule=str(failed).partition(":")[0])
+        draft = broken(StopDetail.RULE_FAILED, str(failed), rule=str(failed).partition(":")[0])
+    return set_apart(look, draft) if look.others else draft
 
 
 def _judge(look: Look) -> Draft:
@@ -175,6 +185,10 @@ def remember(look: Look, draft: Draft) -> Memory:
     """What the operation remembers after this answer."""
     memory, at = look.seen.memory, look.answer.answered_at
     changes: dict[str, Any] = {"polls": memory.polls + 1}
+    if draft.apart:
+        return replace(memory, polls=memory.polls + 1, alone=True)
+    if memory.alone and not look.others and draft.verdict in ABOUT_THE_JOB:
+        changes["alone"] = False
     if draft.job_seen and memory.first_seen_at is None:
         changes["first_seen_at"] = at
     if draft.state is not None and draft.verdict in ABOUT_THE_JOB:
@@ -278,6 +292,7 @@ def observed(look: Look, draft: Draft, told: Guided, memory: Memory) -> Observat
         job_seen=draft.job_seen,
         long_poll_timeout=draft.long_poll_timeout,
         continues=draft.continues,
+        apart=draft.apart,
         notes=tuple(notes),
         envelope=envelope.pack(look),
     )

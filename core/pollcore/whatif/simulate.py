@@ -183,6 +183,11 @@ def _left_out(contract: Contract) -> tuple[str, ...]:
     if len(contract.steps) > 1:
         names = ", ".join(step.name for step in contract.steps)
         found.append(f"its steps {names}: each look is one request here")
+    batch = contract.steps[0].batch
+    if batch is not None:
+        found.append(
+            f"its batch of up to {batch.most} operations a request: each asks alone here, so these are upper bounds"
+        )
     if contract.concurrency is not None:
         found.append(f"its cap of {contract.concurrency} requests in flight: an answer takes no time here")
     if contract.long_poll_timeouts:

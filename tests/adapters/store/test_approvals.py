@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from tests.adapters.store.builders import Chain, Seal, at, claim, event, operation, question, result, submit, take
 
-from pollcore.adapters.store import InlineStore, opening, schema
+from pollcore.adapters.store import InlineStore, connecting, opening, schema
 from pollcore.adapters.store.library import utilities
 from pollcore.facts import (
     BootMs,
@@ -239,7 +239,7 @@ async def test_a_card_was_first_seen_once_and_only_while_it_is_open(store: Any) 
 @pytest.mark.rule("O6")
 async def test_a_store_of_schema_1_gets_the_tables_and_keeps_what_it_held(home: Path) -> None:
     path = str(home / "pollconsole.db")
-    conn = opening.connect(path)
+    conn = connecting.connect(path)
     conn.execute("BEGIN IMMEDIATE")
     schema.STEPS[1](utilities(conn))
     conn.execute(f"PRAGMA application_id={schema.APPLICATION_ID}")

@@ -671,8 +671,10 @@ async def test_requests_of_the_last_hour_are_counted_over_operations(store: Any)
     a, b = await submit(store, "op-a"), await submit(store, "op-b")
     await take(store, a, at(0))
     await take(store, b, at(1_000))
-    assert await store.requests_since(at(0).wall, ["op-a", "op-b", "op-none"]) == 2
-    assert await store.requests_since(at(1).wall, ["op-a", "op-b"]) == 1
+    assert await store.load_of(None, a.submitted.account, at(0).wall) == (2, 2)
+    assert await store.load_of(None, a.submitted.account, at(1).wall) == (2, 1)
+    assert await store.load_of(None, "another", at(0).wall) == (0, 0)
+    assert await store.load_of("somebody", a.submitted.account, at(0).wall) == (0, 0)
 
 
 @pytest.mark.rule("O6")

@@ -113,7 +113,7 @@ def test_reading_an_item_that_no_key_finds_is_an_error_of_the_file() -> None:
             {"id": st.sampled_from(["job-1", "job-2", 1, None, True]), "status": st.sampled_from(["succeeded", "odd"])}
         )
         | st.none()
-        | st.integers()
+        | st.integers(-(10**18), 10**18)
         | st.text(max_size=3),
         max_size=6,
     )

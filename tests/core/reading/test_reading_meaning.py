@@ -504,6 +504,9 @@ params = { location = "body.loc" }
     with pytest.raises(Refused) as caught:
         from_response(contract(), nobody, got, "https://api.example.test/v1/jobs")
     assert caught.value.code == "no_submission_reading"
+    by_path = contract('[submission.answer]\njob_id = "body.id"\n')
+    with pytest.raises(Refused, match=r"not at body\.id \(submission\.answer\)"):
+        from_response(by_path, nobody, answer(202, {"Id": "job-2"}), URL)
 
 
 @pytest.mark.rule("O5", "E6")

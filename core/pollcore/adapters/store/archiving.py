@@ -71,6 +71,14 @@ _STORY: Final = (
     "WHERE e.seq>? AND e.seq<=? ORDER BY e.seq LIMIT ?"
 )
 
+# A request that the charge of another operation went with (R39) stays until the last of them leaves. The newest of all
+# stays, because the next one is numbered behind it.
+_REQUESTS_OF: Final = (
+    "id IN (SELECT i.request FROM json_each(?) j CROSS JOIN intent i ON i.operation=j.value) "
+    "AND id NOT IN (SELECT request FROM intent WHERE operation NOT IN (SELECT value FROM json_each(?))) "
+    "AND id < (SELECT max(id) FROM request)"
+)
+
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """What leaves. Nothing: no operation, and *last* is *after*."""
@@ -212,12 +220,8 @@ def cut(tx: Transaction, wanted: Cutting) -> int:
         "SELECT count(*) FROM json_each(?) j CROSS JOIN intent i ON i.operation=j.value "
         "JOIN observation s ON s.intent=i.id", (ops,)
     ).fetchone()  # fmt: skip
-    # the newest request stays: the next one is numbered behind it
-    mine = "SELECT i.request FROM json_each(?) j CROSS JOIN intent i ON i.operation=j.value"
     requests, requests_to = conn.execute(
-        f"SELECT count(*), coalesce(max(id), 0) FROM request WHERE id IN ({mine}) "
-        "AND id < (SELECT max(id) FROM request)",
-        (ops,),
+        f"SELECT count(*), coalesce(max(id), 0) FROM request WHERE {_REQUESTS_OF}", (ops, ops)
     ).fetchone()
     conn.execute(
         "INSERT INTO archive(no, at, before, path, bytes, sha256, after, last, hash, epoch, signature, operations, "
@@ -235,7 +239,7 @@ def cut(tx: Transaction, wanted: Cutting) -> int:
     )
     # before its rows go: its number follows theirs
     tx.record(wanted.event, Prev(None, None))
-    _remove(conn, leaving, ops, (requests, observations, wanted.charges), mine)
+    _remove(conn, leaving, ops, (requests, observations, wanted.charges))
     if wanted.cut is not None:
         conn.execute("INSERT OR REPLACE INTO document(kind, name, value) VALUES('audit', 'cut', ?)", (wanted.cut,))
     tx.next_change()
@@ -256,12 +260,10 @@ def _require_unchanged(conn: Any, leaving: Plan, ops: str, charges: int) -> None
         raise Stale("what was to be archived has changed meanwhile; nothing was removed: run it again")
 
 
-def _remove(conn: Any, leaving: Plan, ops: str, counts: tuple[int, int, int], mine: str) -> None:
+def _remove(conn: Any, leaving: Plan, ops: str, counts: tuple[int, int, int]) -> None:
     requests, observations, charges = counts
     of = "operation IN (SELECT value FROM json_each(?))"
-    gone = conn.execute(
-        f"DELETE FROM request WHERE id IN ({mine}) AND id < (SELECT max(id) FROM request)", (ops,)
-    ).rowcount
+    gone = conn.execute(f"DELETE FROM request WHERE {_REQUESTS_OF}", (ops, ops)).rowcount
     must(gone, requests, "requests were removed")
     ids = "SELECT i.id FROM json_each(?) j CROSS JOIN intent i ON i.operation=j.value"
     seen = conn.execute(f"DELETE FROM observation WHERE intent IN ({ids})", (ops,)).rowcount

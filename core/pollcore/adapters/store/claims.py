@@ -28,6 +28,12 @@ _CLAIM: Final = (
     "AND (lease_owner IS NULL OR ?11) AND status='waiting' AND status_requests_used+?1<=max_status_requests "
     "AND deadline_at>?12 AND (useful_until IS NULL OR useful_until>?12) AND (boot<>?13 OR deadline_boot>?14)"
 )
+# One request may hold the leases of several operations: the newest charge of each says which request it went with.
+_FLYING: Final = (
+    "SELECT count(DISTINCT coalesce(i.request, -o.op)) FROM operation o INDEXED BY operation_leased "
+    "LEFT JOIN intent i ON i.operation=o.op AND i.n=o.status_requests_used "
+    "WHERE o.provider=? AND o.lease_owner IS NOT NULL"
+)
 _REQUEST: Final = "INSERT INTO request(id, boot, boot_no, provider, origin, method, owner) VALUES(?,?,?,?,?,?,?)"
 _INTENT: Final = "INSERT INTO intent(operation, n, id, request, step, epoch, at, boot) VALUES(?,?,?,?,?,?,?,?)"
 
@@ -47,7 +53,9 @@ class Claims:
         self._minute: dict[str, int] = {}
         """Per provider, as counted in the store before this turn's claims."""
         self._new: dict[str, tuple[int, int]] = {}
-        """Per provider: leases and requests that this turn adds."""
+        """Per provider: requests in flight, and requests, that this turn adds."""
+        self._joined: dict[int, int] = {}
+        """R39: group of claims -> the request that the first of it took."""
         self._request: int = tx.conn.execute("SELECT max(id) FROM request").fetchone()[0] or 0
         self._updates: list[list[Any]] = []
         self._requests: list[list[Any]] = []
@@ -59,9 +67,9 @@ class Claims:
         """The claim as taken, or None: not now."""
         fence = self._fences.get(claim.operation.operation_id)
         charges = 1 + claim.extra_charges
-        if fence is None or not self._holds(claim, fence, charges) or not self._room(claim, charges):
+        if fence is None or not self._holds(claim, fence, charges):
             return None
-        if claim.scopes and not self._pace.has_room(claim, charges):
+        if claim.group not in self._joined and not self._has_room(claim, charges):
             return None
         if not self._leave(claim, fence, charges):
             return None
@@ -88,17 +96,17 @@ class Claims:
             return approvals.use(self._tx, fence.op, claim.approval, f"request {fence.used + 1}")
         return claim.session is None or approvals.count(self._tx, claim.session, self._owner, charges)
 
+    def _has_room(self, claim: Claim, charges: int) -> bool:
+        """Every cap has room for one more request; one that goes with others has room where the first of them had."""
+        return self._room(claim, charges) and (not claim.scopes or self._pace.has_room(claim, charges))
+
     def _room(self, claim: Claim, charges: int) -> bool:
         """Caps per store: requests in flight, and requests of the last minute of this boot (T8)."""
         provider, ask, tx = claim.operation.submitted.provider, self._tx.conn.execute, self._tx
         flying, sent = self._new.get(provider, (0, 0))
         if claim.concurrency is not None:
             if provider not in self._flying:
-                found = ask(
-                    "SELECT count(*) FROM operation INDEXED BY operation_leased "
-                    "WHERE provider=? AND lease_owner IS NOT NULL",
-                    (provider,),
-                ).fetchone()
+                found = ask(_FLYING, (provider,)).fetchone()
                 self._flying[provider] = found[0]
             if self._flying[provider] + flying >= claim.concurrency:
                 return False
@@ -117,9 +125,11 @@ class Claims:
         tx, known, o = self._tx, self._known, claim.operation
         now, number = tx.now, known.number
         provider, owner = o.submitted.provider, number(self._owner)
-        flying, sent = self._new.get(provider, (0, 0))
-        self._new[provider] = (flying + (fence.lease_owner is None), sent + charges)
-        self._pace.count(claim, charges)
+        joined = self._joined.get(claim.group) if claim.group is not None else None
+        if joined is None:
+            flying, sent = self._new.get(provider, (0, 0))
+            self._new[provider] = (flying + (fence.lease_owner is None), sent + charges)
+            self._pace.count(claim, charges)
         change = tx.next_change(fence.op)
         tx.record(claim.event, fence)
         until = Instant(now.wall + claim.lease_ms)
@@ -128,11 +138,9 @@ class Claims:
         self._updates.append([charges, owner, until, claim.lease_ms, change, fence.last, *guard])
         epoch, first = fence.epoch + 1, fence.used + 1
         for n in range(first, first + charges):
-            self._request += 1
             tx.intents += 1
-            place = (number(provider), number(claim.origin), claim.method, owner)
-            self._requests.append([self._request, now.boot, tx.boot, *place])
-            self._intents.append([fence.op, n, tx.intents, self._request, claim.step, epoch, now.wall, now.boot])
+            request = self._new_request(claim, owner) if joined is None else joined
+            self._intents.append([fence.op, n, tx.intents, request, claim.step, epoch, now.wall, now.boot])
         fence.change, fence.epoch, fence.used, fence.renewed = change, epoch, fence.used + charges, 0
         fence.lease_owner, fence.lease_until = owner, until
         after: Operation = msgspec.structs.replace(
@@ -144,6 +152,15 @@ class Claims:
             lease_until=until,
         )
         return Claimed(after, tuple(range(first, first + charges)), now)
+
+    def _new_request(self, claim: Claim, owner: int) -> int:
+        tx, number = self._tx, self._known.number
+        self._request += 1
+        place = (number(claim.operation.submitted.provider), number(claim.origin), claim.method, owner)
+        self._requests.append([self._request, tx.now.boot, tx.boot, *place])
+        if claim.group is not None:
+            self._joined[claim.group] = self._request
+        return self._request
 
     def flush(self) -> None:
         """Execute what was gathered; a condition that does not hold in the store undoes the whole turn."""

@@ -15,7 +15,7 @@ from pollcore.adapters.store.leases import LeaseWatch
 from pollcore.adapters.store.reads import Reads
 from pollcore.adapters.store.schema import TIMED
 from pollcore.facts import BootMs, Instant, Moment, Operation
-from pollcore.ports import TurnOutcome
+from pollcore.ports import Coming, TurnOutcome
 
 MAX_LOST: Final = 1_000
 """Operations under dead leases that one look returns."""
@@ -45,13 +45,25 @@ class Outcome(TurnOutcome, frozen=True, kw_only=True):
     with its dead lease; it comes again until a write with `fence_change` and `stored` (fault `answer_lost`) ends it."""
 
 
+MAX_COMING: Final = 1_000
+"""Operations that are not due yet, of which one look tells."""
+_COMING: Final = (
+    "SELECT provider, account, credential, contract, due_boot FROM operation INDEXED BY operation_due "
+    "WHERE due_boot IS NOT NULL AND lease_owner IS NULL AND due_boot>? AND due_boot<=? AND status='waiting' "
+    "ORDER BY due_boot LIMIT ?"
+)
 _DUE_AT: Final = rows.COLUMNS.index("due_boot")
 _EPOCH_AT: Final = rows.COLUMNS.index("epoch")
 _RENEWED: Final = f"{rows.SELECT.replace(' FROM', ', renewed FROM')} WHERE op=? AND lease_owner IS NOT NULL"
 
 
-def look(reads: Reads, watch: LeaseWatch, now: Moment, limit: int) -> Outcome:
-    """An Outcome without writes and claims. *limit*: operations to load, beside those under dead leases; 0: none."""
+def look(reads: Reads, watch: LeaseWatch, now: Moment, limit: int, ahead: int = 0) -> Outcome:
+    """An Outcome without writes and claims.
+
+    Args:
+        limit: operations to load, beside those under dead leases; 0: none.
+        ahead: ms; of whom that becomes due so soon to tell as well; 0: nobody.
+    """
     ask = reads.conn.execute
     found = ask(_DUE, (limit + 1,)).fetchall()
     due = [row for row in found[:limit] if row[_DUE_AT] <= now.boot]
@@ -69,6 +81,7 @@ def look(reads: Reads, watch: LeaseWatch, now: Moment, limit: int) -> Outcome:
         taken=(),
         claimed=(),
         due=reads.records([*dead, *overdue, *due]),
+        coming=_coming(reads, now, ahead) if limit and ahead else (),
         next_due=None if next_due is None else BootMs(next_due),
         next_deadline=None if deadline is None else Instant(deadline[0]),
         cooldowns=holds.cooldowns,
@@ -76,6 +89,14 @@ def look(reads: Reads, watch: LeaseWatch, now: Moment, limit: int) -> Outcome:
         denials=holds.denials,
         pauses=holds.pauses,
         answer_lost=tuple(lost),
+    )
+
+
+def _coming(reads: Reads, now: Moment, ahead: int) -> tuple[Coming, ...]:
+    found = reads.conn.execute(_COMING, (now.boot, now.boot + ahead, MAX_COMING)).fetchall()
+    return tuple(
+        Coming(provider, account, credential, reads.known.contract(contract), BootMs(due))
+        for provider, account, credential, contract, due in found
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from pollcore.adapters.store import event_rows, rows, shared
+from pollcore.adapters.store import event_rows, rows, schema, shared
 from pollcore.adapters.store.memory import Known
 from pollcore.adapters.store.transaction import AUDIT_NOTE, audit_tip
 from pollcore.facts import (
@@ -39,6 +39,8 @@ ANSWER: Final = "o.n, o.answered_at, o.http_code, o.fault, o.state, o.verdict, o
 ANSWERED: Final = "JOIN observation o ON o.intent=i.id LEFT JOIN last_body b ON b.op=i.operation AND b.n=i.n"
 ACTION: Final = "action_id, kind, outcome, at, answered_at, http_code, detail, grant_id"
 _EVENTS: Final = ", ".join(f"e.{c}" for c in event_rows.EVENT_COLUMNS)
+_WITH_CALLER: Final = "FROM operation o JOIN submission s ON s.op=o.op"
+_OF_CALLER: Final = "WHERE o.account=?1 AND json_extract(s.submitted,'$.caller') IS ?2"
 # From the newest event of the operation backwards: there is no index by operation (schema.py says why).
 _STORY: Final = f"""
 WITH RECURSIVE story(seq) AS (SELECT last_event FROM operation WHERE op=?1
@@ -183,14 +185,20 @@ class Reads:
             draw=row[9],
         )
 
-    def requests_since(self, at: Instant, operation_ids: Sequence[str]) -> int:
-        """How many status requests of these operations were charged since *at* (B1)."""
-        numbers = [op for op in map(self.known.op, operation_ids) if op is not None]
-        found = self.conn.execute(
-            "SELECT count(*) FROM json_each(?) j CROSS JOIN intent i ON i.operation=j.value WHERE i.at>=?",
-            (msgspec.json.encode(numbers).decode(), at),
+    def load_of(self, caller: str | None, account: str, since: Instant) -> tuple[int, int]:
+        """Operations of one caller and account that have not ended, and their requests since then (B1).
+
+        Intents are read of those alone that can have one since: answered or failed since then, or still in flight.
+        """
+        (unended,) = self.conn.execute(
+            f"SELECT count(*) {_WITH_CALLER} {_OF_CALLER} AND o.{schema.OPEN}", (account, caller)
         ).fetchone()
-        return int(found[0])
+        (charged,) = self.conn.execute(
+            f"SELECT count(*) {_WITH_CALLER} CROSS JOIN intent i ON i.operation=o.op {_OF_CALLER} AND i.at>=?3 "
+            "AND (o.lease_owner IS NOT NULL OR o.http_answered_at>=?3 OR o.last_fault_at>=?3)",
+            (account, caller, since),
+        ).fetchone()
+        return int(unended), int(charged)
 
     def denials(self) -> tuple[Denial, ...]:
         """All refused secrets that are remembered (H3)."""

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from pollcore.adapters import places
-from pollcore.adapters.store import approvals, archiving, fences, leases, opening, shared, submitting
+from pollcore.adapters.store import approvals, archiving, connecting, fences, leases, opening, shared, submitting
 from pollcore.adapters.store.claims import Claims
 from pollcore.adapters.store.errors import MIN_FREE_BYTES, unusable
 from pollcore.adapters.store.library import sqlite3
@@ -88,7 +88,7 @@ class SqliteTurns:
             claimed = tuple(claims.take(claim) for claim in turn.claims)
             claims.flush()
             lost = claims.lost
-        found = look(self.reads, self.watch, turn.now, turn.look)
+        found = look(self.reads, self.watch, turn.now, turn.look, turn.ahead)
         return msgspec.structs.replace(
             found,
             taken=taken,
@@ -133,7 +133,7 @@ class SqliteTurns:
                 self.conn.execute("ROLLBACK")
             self.conn.execute("BEGIN")
             try:
-                found = look(self.reads, self.watch, turn.now, turn.look)
+                found = look(self.reads, self.watch, turn.now, turn.look, turn.ahead)
                 return msgspec.structs.replace(found, change=self.reads.change())
             finally:
                 if self.conn.in_transaction:
@@ -156,7 +156,7 @@ class SqliteTurns:
         return row is not None and row[0] == now.boot_id
 
     def _require_space(self) -> None:
-        if self.path != opening.MEMORY and places.free_bytes(Path(self.path).parent) < MIN_FREE_BYTES:
+        if self.path != connecting.MEMORY and places.free_bytes(Path(self.path).parent) < MIN_FREE_BYTES:
             raise StoreUnusable(
                 f"store {self.path}: the disk was full and has less than {MIN_FREE_BYTES >> 20} MiB free: "
                 "free space on it; nothing is sent until then"

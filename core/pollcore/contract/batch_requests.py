@@ -1,0 +1,88 @@
+"""Contract and several operations -> the one status request that asks for all of them.
+
+Job: tell which operations may share a request, and render it. Must not know: leases, budgets, answers, secrets.
+Source: contract need R39; design.md "One request is not one operation". Two operations share a request only if it is
+the same for both but for the job ids; everything about that is in `Together`, and equal ones go together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from pollcore.contract.model import Contract
+from pollcore.contract.parts import BatchPlan
+from pollcore.contract.requests import filled, normalise_origin, render_plan, status_request
+from pollcore.contract.templates import Fill
+from pollcore.facts import Operation, Refused, Request
+
+SOME_ID: Final = "0"
+"""Stands for the ids in the request that is compared: a text and a number alike."""
+
+
+class Together(msgspec.Struct, frozen=True):
+    """What operations of one request have in common: whose they are, and the request but for the ids."""
+
+    provider: str
+    account: str
+    credential: str | None
+    digest: str
+    request: Request
+
+
+def together(contract: Contract, operation: Operation) -> Together | None:
+    """With whom *operation* may share its next status request; None: it goes alone.
+
+    Alone goes what was set apart by its memory (an answer about several that spoke of none), a check that an operator
+    granted, and a job id that the shared request could not carry.
+    """
+    plan = contract.steps[0].batch
+    if plan is None or operation.memory.alone or operation.check_once:
+        return None
+    job_id = operation.submitted.job_id
+    if plan.joined and plan.separator in job_id:
+        return None
+    try:
+        if normalise_origin(batch_request(contract, (operation,)).url) != normalise_origin(
+            status_request(contract, operation, operation.credential).url
+        ):
+            return None
+        common = _render(contract, plan, operation, (SOME_ID,))
+    except Refused:
+        return None
+    given = operation.submitted
+    return Together(given.provider, given.account, operation.credential, contract.digest, common)
+
+
+def batch_request(contract: Contract, operations: Sequence[Operation]) -> Request:
+    """The request that asks for all of *operations*, which are equal by `together`.
+
+    Raises:
+        Refused: as `status_request`; `bad_parameter` also where all ids together make the URL too long.
+    """
+    plan = contract.steps[0].batch
+    if plan is None:
+        raise Refused(f"{contract.name}: the contract has no [status.batch]", code="not_documented")
+    return _render(contract, plan, operations[0], tuple(one.submitted.job_id for one in operations))
+
+
+def fitting(contract: Contract, operations: Sequence[Operation]) -> int:
+    """How many of *operations*, from the first, one request can ask for: at most `max`, and what its URL can hold."""
+    plan = contract.steps[0].batch
+    count = min(len(operations), plan.most if plan is not None else 1)
+    while count > 1:
+        try:
+            batch_request(contract, operations[:count])
+        except Refused:
+            count //= 2
+        else:
+            break
+    return count
+
+
+def _render(contract: Contract, plan: BatchPlan, operation: Operation, ids: tuple[str, ...]) -> Request:
+    own = filled(contract, operation)
+    single = {**own.single, "job_id": None, "job_ids": plan.separator.join(ids)}
+    return render_plan(contract, plan.request, operation, operation.credential, Fill(single, own.groups, ids))

@@ -1,0 +1,134 @@
+"""Table `status.batch`: one status request for many operations.
+
+Job: TOML -> the request that names several jobs, and what it may not be combined with. Must not know: operations,
+answers, secrets. Source: contract need R39; design.md "One request is not one operation". Whatever makes the requests
+of two operations differ in more than the job id is refused here, so that nothing has to be compared in a hurry later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from pollcore.contract.bodies import BodyTemplate, placeholders
+from pollcore.contract.build_origins import Origins
+from pollcore.contract.model import Contract
+from pollcore.contract.parts import BatchPlan, RequestPlan, Step
+from pollcore.contract.tables import Table
+from pollcore.contract.templates import JOB_IDS, NUMBER, Placeholder, TextTemplate, UrlTemplate
+from pollcore.facts import MINUTE, SECOND
+
+LEAST_JOBS: Final = 2
+MOST_JOBS: Final = 1_000
+GATHER_MS: Final = SECOND
+MOST_GATHER_MS: Final = MINUTE
+MAX_SEPARATOR: Final = 8
+SAME_FOR_ALL: Final = frozenset({"account", "base_url", JOB_IDS})
+"""Placeholders without a group that are the same for all operations of one request, or made of all of them."""
+_ONE_REQUEST: Final = "one request for many operations differs in the job ids alone"
+
+
+def build_batch(table: Table, origins: Origins, common: frozenset[str], step: Step) -> BatchPlan | None:
+    """Read `batch` of `[status]` (R39). *common*: the placeholders that every request may use."""
+    inner = table.table("batch")
+    if inner is None:
+        return None
+    _check_step(table, inner, step)
+    allowed = (common - {"job_id"}) | {JOB_IDS}
+    most = inner.required_whole("max", least=LEAST_JOBS, most=MOST_JOBS)
+    gather = inner.span("gather", least=0, most=MOST_GATHER_MS)
+    separator = inner.text("separator", max_length=MAX_SEPARATOR) or ","
+    request = _request(inner, origins, allowed, step.request)
+    inner.finish()
+    _check_names(inner, request)
+    return BatchPlan(
+        most=most,
+        gather=GATHER_MS if gather is None else gather,
+        separator=separator,
+        joined=any(not alone for _, part, alone in _parts(request) if part.shown == JOB_IDS),
+        request=request,
+    )
+
+
+def check_batch(root: Table, contract: Contract) -> None:
+    """What other tables say that cannot go together with a batch. Raises ContractError."""
+    if contract.steps[0].batch is None:
+        return
+    if len(contract.steps) > 1:
+        root.document.fail(("status", "batch"), f"cannot go together with [[steps]]: {_ONE_REQUEST}")
+    if "long_poll" in root:
+        why = "cannot go together with [long_poll]: the answer would wait for the slowest job of all"
+        root.document.fail(("status", "batch"), why)
+
+
+def _check_step(table: Table, inner: Table, step: Step) -> None:
+    if step.item is None:
+        inner.fail(None, 'needs [status.item]: say where each job\'s own entry is, as entries = "body.jobs"')
+    if step.item.job_id is None:
+        inner.fail(None, 'needs job_id in [status.item], as "item.id": each entry is found by it')
+    for key, there in (
+        ("then", bool(step.then)),
+        ("next_url", step.next_url is not None),
+        ("remember", bool(step.remember)),
+        ("location", step.location == "next"),
+        ("provider_url", step.request.use_provider_url != "never"),
+    ):
+        if there:
+            table.fail(key, f"cannot go together with [status.batch]: {_ONE_REQUEST}")
+
+
+def _request(inner: Table, origins: Origins, allowed: frozenset[str], plan: RequestPlan) -> RequestPlan:
+    """The status request with the parts that the batch writes anew."""
+    changes: dict[str, Any] = {"key": "status.batch"}
+    url = inner.made("url", lambda text: UrlTemplate(text, allowed))
+    if url is not None:
+        origins.check_static(inner, url)
+        changes["url"] = url
+    if "query" in inner:
+        changes["query"] = tuple(_pair(inner, allowed, name, value) for name, value in inner.pairs("query").items())
+    body = inner.raw("body")
+    if body is not None:
+        if plan.method == "GET":
+            inner.fail("body", 'GET carries no body; say method = "POST" in [status]')
+        if plan.form:
+            inner.fail("body", "the status request sends a form; the ids go into url or query")
+        try:
+            changes["body"] = BodyTemplate(body, allowed)
+        except (ValueError, TypeError) as error:
+            inner.fail("body", str(error))
+    return msgspec.structs.replace(plan, **changes)
+
+
+def _pair(inner: Table, allowed: frozenset[str], name: str, value: Any) -> tuple[str, TextTemplate]:
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        inner.fail("query", f"{name}: must be a string or a whole number")
+    try:
+        return name, TextTemplate(str(value), allowed)
+    except ValueError as error:
+        inner.fail("query", f"{name}: {error}")
+
+
+def _check_names(inner: Table, request: RequestPlan) -> None:
+    named = False
+    for key, part, alone in _parts(request):
+        named = named or part.shown == JOB_IDS
+        if part.shown == JOB_IDS and part.filter == NUMBER and not alone:
+            inner.fail(key, f'"{{{JOB_IDS}|{NUMBER}}}" stands alone in a list: elsewhere the ids are one text')
+        if (not part.group and part.shown not in SAME_FOR_ALL) or part.group in ("seen", "result"):
+            way = f"write {key} anew here, with {{{JOB_IDS}}}" if key != "headers" else "take it out of the headers"
+            inner.fail(None, f"{key} of [status] names {{{part.shown}}}, and {_ONE_REQUEST}: {way}")
+    if not named:
+        inner.fail(None, f"names no {{{JOB_IDS}}}: put it into url, query or body")
+
+
+def _parts(request: RequestPlan) -> Iterator[tuple[str, Placeholder, bool]]:
+    """Every placeholder of the request: (key, it, whether it is alone in a string of a list)."""
+    if request.url is not None:
+        yield from (("url", part, False) for part in request.url.parts if isinstance(part, Placeholder))
+    for key, pairs in (("query", request.query), ("headers", request.headers), ("form", request.form)):
+        for _, text in pairs:
+            yield from ((key, part, False) for part in text.parts if isinstance(part, Placeholder))
+    if request.body is not None:
+        yield from (("body", part, alone) for part, alone in placeholders(request.body.tree))

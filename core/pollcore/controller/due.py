@@ -1,0 +1,181 @@
+"""From what is due to what goes out: each request with the operations that it asks for.
+
+Job: sort due operations into those that go alone and those that share a request, prepare as many requests as there is
+room for, keep the rest. Must not know: turns, sleeping, answers.
+Source: spec O7, B4; design.md "One request is not one operation"; contract need R39.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import msgspec
+
+from pollcore.controller.company import Company
+from pollcore.controller.prepare import Group, Preparer, Ready
+from pollcore.controller.sharing import Sharing
+from pollcore.facts import BootMs, Moment, Operation, Policy
+from pollcore.ports import TurnOutcome, Write
+
+MAX_CLAIMS: Final = 1_000
+"""Operations that one turn claims at most (one full request of the largest contract): a commit that takes longer than
+a claim may be old burns what it charged."""
+MAX_MORE: Final = 2_000
+"""Rows that a look loads at most beyond the usual, for those that are left alone or wait for company."""
+
+
+class DueList:
+    """What the store said is due, and what of it goes out next. *lost*: makes the write of a lost answer."""
+
+    def __init__(self, prepare: Preparer, sharing: Sharing, lost: Callable[[Operation, int, Policy], Write]) -> None:
+        self._prepare = prepare
+        self._sharing = sharing
+        self._lost_write = lost
+        self._new: list[Operation] = []
+        self._alone: list[Operation] = []
+        self._company = Company()
+        self._lost: dict[str, int] = {}
+        self._left: set[str] = set()
+        """Due operations that the last round left alone (another run of the core has their session)."""
+        self._whole = True
+        """The last look saw all that is due."""
+        self.fruitless = False
+        """Everything due turned out not to be (another worker was faster)."""
+        self.writes: list[Write] = []
+        """What prepared operations leave in place of a request, for the next turn."""
+        self.stale = False
+        """What is at hand is not all that could go now: the store is to be looked at anew."""
+
+    # --- what the loop asks -------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        """Operations that could go out now, as far as is known."""
+        return len(self._new) + len(self._alone)
+
+    @property
+    def waits(self) -> bool:
+        """Something due was neither sent nor left."""
+        return bool(self._new or self._alone or len(self._company))
+
+    def has_work(self) -> bool:
+        """Something at hand was not left alone by the last round."""
+        return any(one.operation_id not in self._left for one in (*self._new, *self._alone))
+
+    def next_at(self) -> BootMs | None:
+        """When a request goes out whose operations wait for company."""
+        return self._company.next_at()
+
+    def wanted(self, least: int) -> int:
+        """How many due operations to load: what is left alone, or waits for company, hides nothing behind it."""
+        return least + min(len(self._left) + 2 * len(self._company), MAX_MORE)
+
+    def fewer(self, digest: str, count: int) -> None:
+        """R39: an answer for *count* operations under the contract *digest* may have been too large."""
+        self._company.fewer(digest, count)
+
+    def clear(self) -> None:
+        """Nothing of it is known to be true any more."""
+        self._new.clear()
+        self._alone.clear()
+        self._company.clear()
+
+    @property
+    def ahead(self) -> int:
+        """ms: of whom that becomes due so soon a look is to tell, for those that wait for company."""
+        return self._company.ahead
+
+    def load(self, outcome: TurnOutcome, looked: int, ahead: int) -> None:
+        """Take over what a look found; *looked*: how many it could have loaded, *ahead*: how far it looked."""
+        self.clear()
+        self._company.clear(outcome.coming if ahead else None)
+        self.stale = False
+        self._new = list(outcome.due)
+        self._lost = dict(reversed(outcome.answer_lost))
+        self._whole = len(outcome.due) < looked
+
+    # --- a round ------------------------------------------------------------------------------------------------------
+
+    async def make_ready(self, free: int, now: Moment, out: frozenset[str] | set[str]) -> list[Group]:
+        """Prepare requests for *free* slots; operations that may not send leave a write instead.
+
+        *out*: those whose request is out.
+        """
+        await self._sort(now, out)
+        # whoever waits for company is to know whether anybody comes
+        self.stale = self.stale or self._company.is_blind
+        ready: list[Group] = []
+        left: set[str] = set()
+        at = claims = 0
+        before = len(self.writes)
+        while len(ready) < free and claims + self._company.largest() <= MAX_CLAIMS:
+            going = self._company.take(now, all_of_them=not self._whole and len(self._company) >= MAX_MORE)
+            if going is None:
+                break
+            made = [one for one in [await self._one(o, now, left) for o in going] if one is not None]
+            at += len(going)
+            groups = grouped(made)
+            # what there is no room for stays due
+            self.stale = self.stale or len(groups) > free - len(ready)
+            ready += groups[: free - len(ready)]
+            claims += len(made)
+        sent = 0
+        while sent < len(self._alone) and len(ready) < free and claims < MAX_CLAIMS:
+            one = await self._one(self._alone[sent], now, left)
+            sent += 1
+            if one is not None:
+                ready.append((one,))
+                claims += 1
+        del self._alone[:sent]
+        self._left = left
+        self.fruitless = at + sent > 0 and not ready and len(self.writes) == before
+        return ready
+
+    async def _one(self, operation: Operation, now: Moment, left: set[str]) -> Ready | None:
+        match await self._prepare.prepare(operation, now):
+            case Ready() as one:
+                return one
+            case Write() as write:
+                self.writes.append(write)
+            case None:
+                left.add(operation.operation_id)
+        return None
+
+    async def _sort(self, now: Moment, out: frozenset[str] | set[str]) -> None:
+        """Lost answers are written off; what can share a request waits for company."""
+        for operation in self._new:
+            if operation.operation_id in out:
+                continue
+            if (n := self._lost.pop(operation.operation_id, None)) is not None:
+                self.writes.append(self._lost_write(operation, n, await self._prepare.policy(operation)))
+                self.stale = True
+                continue
+            found = None if self._sharing.goes_alone(operation) else await self._sharing.of(operation, now)
+            if found is None:
+                self._alone.append(operation)
+            else:
+                self._company.add(*found, operation, now)
+        self._new = []
+
+
+def grouped(ready: Sequence[Ready]) -> list[Group]:
+    """Those that were prepared for one request, by what their leave and secret allow to go together.
+
+    One whose leave is for one call goes alone, and one that asks an origin which is down.
+    """
+    found: dict[object, list[Ready]] = {}
+    for n, one in enumerate(ready):
+        session = one.claim.session.session_id if one.claim.session is not None else None
+        key: object = (one.claim.origin, one.secret_digest, session) if one.shares else n
+        found.setdefault(key, []).append(one)
+    return [tuple(group) for group in found.values()]
+
+
+def numbered(groups: Sequence[Group]) -> list[Group]:
+    """The claims of each request of several, with a number of their own."""
+    return [
+        group
+        if len(group) == 1
+        else tuple(msgspec.structs.replace(one, claim=msgspec.structs.replace(one.claim, group=n)) for one in group)
+        for n, group in enumerate(groups)
+    ]
