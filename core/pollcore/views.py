@@ -150,6 +150,7 @@ def choice_view(choice: Choice) -> dict[str, Any]:
         "rate_limited": choice.rate_limited,
         "credential": choice.credential,
         "contract_digest": choice.contract_digest,
+        "step": choice.step,
         "call": choice.call,
         "grants": choice.grants,
         "effects": [_effect_view(effect) for effect in choice.effects],

@@ -200,6 +200,19 @@ async def denied(h: House) -> None:
     await h.core.actions.lower(FIRST, K.DENY, "nobody started this", "agent")
 
 
+async def cancelled_in_vain(h: House) -> None:
+    await stopped(says("strange"))(h)
+    await h.choose(K.CANCEL_AT_PROVIDER)
+    await h.run(MINUTE)
+
+
+async def denied_after_a_cancel(h: House) -> None:
+    await denied(h)
+    await h.choose(K.CANCEL_AT_PROVIDER)
+    await h.run(MINUTE)
+    await h.core.actions.lower(FIRST, K.DENY, "nobody started this", "agent")
+
+
 async def looser_mode(h: House) -> None:
     await change_mode(h.core.credential_admin.meta, "key", CredentialMode.PER_SESSION)
     await h.core.actions.ask_mode("key", CredentialMode.STANDING, "agent", "approve this at once")
@@ -211,6 +224,12 @@ async def looser_mode(h: House) -> None:
 async def deadline_passes(h: House) -> None:
     """Under an open card, and the loop writes it down."""
     h.clock.jump(41 * MINUTE)
+    await h.run(30_000)
+
+
+async def moved_deadline_passes(h: House) -> None:
+    """The same where a granted cancel moved the deadline."""
+    h.clock.jump(60 * MINUTE)
     await h.run(30_000)
 
 
@@ -282,6 +301,14 @@ ROWS: tuple[Row, ...] = (
     Row(
         "cancel with a per-call credential", K.CANCEL_AT_PROVIDER, R.APPROVAL_DENIED, denied, secret_changes, PER_CALL,
         credential="key",
+    ),
+    Row(
+        "force-cancel", K.CANCEL_AT_PROVIDER, R.UNKNOWN_STATE, cancelled_in_vain, moved_deadline_passes,
+        label="force-cancel",
+    ),
+    Row(
+        "force-cancel with a per-call credential", K.CANCEL_AT_PROVIDER, R.APPROVAL_DENIED, denied_after_a_cancel,
+        secret_changes, PER_CALL, label="force-cancel", credential="key",
     ),
     Row("check once", K.CHECK_ONCE, R.UNKNOWN_STATE, stopped(says("strange")), deadline_passes),
     Row("adopt contract", K.ADOPT_CONTRACT, R.UNKNOWN_STATE, changed_file, file_changes_again),

@@ -116,8 +116,8 @@ def pictures() -> None:
 def two_days_later() -> None:
     import msgspec
 
-    from pollcore import assembly
     from pollcore.adapters.system import SystemClock
+    from pollcore.assembly import parts as assembled
     from pollcore.facts import DAY, Instant, Moment
 
     class Late(SystemClock):
@@ -125,7 +125,7 @@ def two_days_later() -> None:
             found = super().now()
             return msgspec.structs.replace(found, wall=Instant(found.wall + 2 * DAY))
 
-    assembly.SystemClock = Late  # type: ignore[attr-defined]
+    assembled.SystemClock = Late  # type: ignore[attr-defined,misc]
 
 
 if __name__ == "__main__":

@@ -204,6 +204,7 @@ def test_loggers_of_everything_that_sees_an_address_or_a_secret_are_hushed() -> 
     assert wanted <= set(quiet.LOGGERS)
 
 
+@pytest.mark.slow
 @pytest.mark.rule("K1")
 def test_asyncios_debug_mode_tells_nothing_of_what_a_callback_was_given() -> None:
     code = """

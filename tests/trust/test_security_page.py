@@ -76,7 +76,7 @@ def test_the_numbers_that_it_tells_are_those_of_the_tests() -> None:
     from tests.trust.canary import ECHOES
     from tests.trust.test_xterm import QUESTIONS
 
-    numbers = {20: "twenty ways", 15: "fifteen kinds of query", 13: "thirteen encodings"}
+    numbers = {22: "twenty-two ways", 15: "fifteen kinds of query", 13: "thirteen encodings"}
     assert numbers[len(ROWS)] in PAGE
     assert numbers[len(QUESTIONS)] in PAGE
     assert numbers[len(ECHOES)] in PAGE

@@ -84,8 +84,11 @@ class Actions:
 
     async def try_provider(self, spec: SubmitSpec, trial: Trial) -> Tried:
         """One counted request for a job without an operation; see `pollcore.actions.trying.try_once`."""
-        await self._desk.prepare()
         return await trying.try_once(self._desk, spec, trial)
+
+    async def refuse_untriable(self, spec: SubmitSpec) -> None:
+        """For a home without a store; see `pollcore.actions.trying.refuse_untriable`."""
+        await trying.refuse_untriable(self._desk, spec)
 
     async def lower(self, operation_id: str, kind: ChoiceKind, because: str, by: str) -> Operation:
         """Close, hold, reject, deny, end a hold; see `pollcore.actions.lowering.lower`."""

@@ -16,7 +16,7 @@ import msgspec
 from pollcore import escalation, grants
 from pollcore.actions import first_use, perform, resubmit, uses
 from pollcore.actions.circumstances import circumstances
-from pollcore.actions.decision import decision_write
+from pollcore.actions.decision import Pressed, carried_out, decision_write, grant_of
 from pollcore.actions.desk import Desk
 from pollcore.card import Card, card, digest
 from pollcore.escalation import Circumstances, CredentialUse
@@ -24,10 +24,8 @@ from pollcore.facts import (
     ActionKind,
     AuditEvent,
     Choice,
-    ChoiceKind,
     Escalation,
     EventName,
-    Grant,
     Operation,
     Operator,
     Refused,
@@ -106,7 +104,8 @@ async def decide(
         if choice.unavailable is not None:
             raise Refused(f"{operation_id}: {choice.label}: {choice.unavailable}", code="unavailable")
         try:
-            return await _carry_out(desk, fresh, choice, evidence, operator, because)
+            pressed = Pressed(card_digest=fresh.digest, evidence=evidence, operator=operator, because=because)
+            return await _carry_out(desk, fresh, choice, pressed)
         except Stale:
             # a poll was recorded between reading and committing: the version decides whether the card still holds
             if attempt == TRIES - 1:
@@ -114,58 +113,25 @@ async def decide(
     raise Stale(f"{operation_id}: kept moving; nothing was done")
 
 
-async def _carry_out(
-    desk: Desk,
-    fresh: Shown,
-    choice: Choice,
-    evidence: Mapping[str, str | int | float],
-    operator: Operator,
-    because: str | None,
-) -> Operation:
+async def _carry_out(desk: Desk, fresh: Shown, choice: Choice, pressed: Pressed) -> Operation:
     operation, question = fresh.operation, fresh.question
     contract = await desk.contract(operation)
     now = desk.clock.now()
     if uses.expired(question, now):
         raise Stale(f"{operation.operation_id}: the question has expired meanwhile; nothing was done")
     facts = await circumstances(desk, contract, operation, question, now)
-    changed = facts.changed_contract
-    adopted = changed.policy if changed is not None and choice.kind is ChoiceKind.ADOPT_CONTRACT else None
-    applied = grants.apply(
-        operation,
-        question,
-        choice,
-        # what is adopted is carried out under its own numbers (X8: does a failed answer want a second one?)
-        policy=adopted or contract.policy,
-        now=now,
-        operator=operator,
-        because=because,
-        new_id=f"esc-{desk.chance.token(6)}",
-        shown_version=operation.version,
-        observation=changed.reads_as if changed is not None else None,
-        memory=changed.memory if changed is not None else None,
-        notes=(f"card {fresh.digest[:16]}", *(f"guard: {name} {value}" for name, value in evidence.items())),
+    version = operation.version
+    applied = carried_out(
+        desk, operation, question, choice, facts, contract.policy, pressed, now=now, shown_version=version
     )
     after = applied.operation or operation
-    grant = Grant(
-        grant_id=f"grant-{desk.chance.token(8)}",
-        operation_id=operation.operation_id,
-        escalation_id=question.escalation_id,
-        version=operation.version,
-        choice=choice,
-        card_digest=fresh.digest,
-        evidence=dict(evidence),
-        operator=operator,
-        granted_at=now.wall,
-        because=because,
-    )
+    grant = grant_of(desk, operation, question, choice, pressed, now=now, shown_version=version)
     record = perform.intended(desk, operation, applied.action, grant.grant_id) if applied.action is not None else None
     # bound to what was shown, not to what was found out a moment later
     call, session = uses.leaves(fresh.facts, choice, grant, after, now, f"ses-{desk.chance.token(6)}")
     if record is not None:
         call = uses.action_leave(choice, grant, operation, now, record.action_id, record.kind.value)
-    write = decision_write(
-        applied, operation, operation.version, grant if choice.grants else None, call, session, record
-    )
+    write = decision_write(applied, operation, version, grant if choice.grants else None, call, session, record)
     if after.contract_digest != operation.contract_digest:
         await desk.store.keep_snapshot(now, desk.contracts.find(operation.submitted.provider).snapshot)
     await desk.authorise((write,))  # A4: its record is anchored before anything takes effect
@@ -174,7 +140,7 @@ async def _carry_out(
     await desk.store.commit(now, (write,))
     if applied.use is not None:
         await first_use.settle(desk, after.contract_digest)  # X7: answered once for all operations under this digest
-    if applied.action is ActionKind.CANCEL and record is not None:
+    if applied.action in (ActionKind.CANCEL, ActionKind.FORCE_CANCEL) and record is not None:
         await perform.cancel(desk, contract, after, record, choice.call)
     return await desk.operation(operation.operation_id)
 

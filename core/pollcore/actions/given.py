@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 import re
 import unicodedata
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from pollcore.contract import Contract
@@ -85,9 +86,14 @@ async def check_stored(credentials: Credentials, name: str, kind: str | None = N
     if name in known:
         _check_kind(name, known[name], kind)
         return
+    raise refuse_unstored(name, stored)
+
+
+def refuse_unstored(name: str, stored: Sequence[str] = ()) -> Refused:
+    """The refusal of a credential that is none of *stored*, with near names."""
     near = difflib.get_close_matches(name, stored, NEAR, 0.6)
     hint = f"did you mean {' or '.join(near)}?" if near else "`pollconsole credential list` shows what is."
-    raise Refused(
+    return Refused(
         f"--credential {name}: no credential of that name is stored; {hint} "
         f"A new one: `pollconsole credential set {name}`",
         code="credential",

@@ -126,7 +126,7 @@ def _compared(
     if stored.fault is not None:
         counts.faults += counted
         for replay in replays:
-            replay.fault(FaultKind(stored.fault), stored.n, stored.answered_at, stored.draw)
+            replay.fault(FaultKind(stored.fault), stored.n, stored.answered_at, stored.draw, stored.decision == "wait")
         return None
     found = [
         replay.answer(stored.envelope, stored.n, stored.answered_at, stored.draw) if stored.envelope else None

@@ -13,6 +13,7 @@ from pollcore import decide, outcome
 from pollcore.actions import first_use
 from pollcore.actions.desk import Desk
 from pollcore.contract import Contract
+from pollcore.controller.questions import question_for
 from pollcore.facts import (
     Decision,
     Escalate,
@@ -62,14 +63,7 @@ async def insert(
         events += outcome.reading_events(operation, after, observed, decision, now=now)
         operation = after
         if isinstance(decision, Escalate) and decision.asks:
-            question = open_question(
-                after,
-                new_id=f"esc-{desk.chance.token(6)}",
-                reason=decision.reason,
-                detail=decision.detail.value if decision.detail is not None else None,
-                now=now,
-                cause=decision.cause,
-            )
+            question = question_for(after, decision, now, desk.chance)
     first = await first_use.ask(desk, contract, operation, now) if operation.status is Status.WAITING else None
     if first is not None:
         operation, question, events = first.operation, first.question, (*events, *first.events)

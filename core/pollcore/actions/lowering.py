@@ -11,6 +11,7 @@ from typing import Final
 
 from pollcore import grants
 from pollcore.actions.desk import Desk
+from pollcore.actions.retrying import until_taken
 from pollcore.facts import (
     LOWERS_AUTHORITY,
     AuditEvent,
@@ -22,7 +23,6 @@ from pollcore.facts import (
     Operator,
     Policy,
     Refused,
-    Stale,
 )
 from pollcore.grants import Applied
 from pollcore.ports import Pause, Write
@@ -35,7 +35,8 @@ _Change = Callable[[Operation, Escalation | None, Policy], Applied]
 
 async def change(desk: Desk, operation_id: str, make: _Change) -> Applied:
     """Apply *make* to the fresh record until it is committed. Raises what *make* raises; Stale after TRIES."""
-    for attempt in range(TRIES):
+
+    async def changed() -> tuple[Write, Applied]:
         operation = await desk.operation(operation_id)
         question = await desk.question(operation_id)
         contract = await desk.contract(operation)
@@ -48,14 +49,9 @@ async def change(desk: Desk, operation_id: str, make: _Change) -> Applied:
             open_question=applied.opened,
             close_question=applied.closed,
         )
-        try:
-            await desk.store.commit(desk.clock.now(), (write,))
-        except Stale:
-            if attempt == TRIES - 1:
-                raise
-            continue
-        return applied
-    raise AssertionError("unreachable: the last try returns or raises")
+        return write, applied
+
+    return await until_taken(desk, TRIES, changed)
 
 
 async def lower(desk: Desk, operation_id: str, kind: ChoiceKind, because: str, by: str) -> Operation:

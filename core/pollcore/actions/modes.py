@@ -61,7 +61,10 @@ async def ask(desk: Desk, name: str, mode: CredentialMode, by: str, because: str
     if info is None:
         known = [one.name for one in await desk.credentials().known()]
         near = difflib.get_close_matches(name, known, NEAR, 0.6)
-        raise NotFound("no credential of that name" + (f"; near: {', '.join(near)}" if near else ""))
+        raise NotFound(
+            "no credential of that name"
+            + (f"; near: {', '.join(near)}" if near else "; 'pollconsole credential list' shows what is stored")
+        )
     if not mode.is_looser_than(info.mode):
         raise Refused(f"credential {name} is {info.mode.value}: {mode.value} asks for nothing", code="not_looser")
     now = desk.clock.now()

@@ -15,8 +15,9 @@ from pollcore.actions import uses
 from pollcore.actions.desk import Desk
 from pollcore.contract import Contract, normalise_origin, requests
 from pollcore.escalation import Approval, approval_needed, call_digest
-from pollcore.escalation.approvals import CANCEL, stricter
+from pollcore.escalation.approvals import stricter
 from pollcore.facts import (
+    FORCE,
     ActionKind,
     ActionOutcome,
     ActionRecord,
@@ -76,18 +77,22 @@ async def send(desk: Desk, request: Request, secret: Secret | None) -> Answer | 
 async def cancel(
     desk: Desk, contract: Contract, operation: Operation, record: ActionRecord, call: str | None
 ) -> ActionRecord:
-    """Carry out a granted cancel whose intent is stored. A cancel that was sent is not a cancelled job (E5).
+    """Carry out a granted cancel, or force-cancel (R35), whose intent is stored: *record* says which of them. A cancel
+    that was sent is not a cancelled job (E5).
 
     The grant of the cancel is the approval of this one call too, where its card showed the credential's use (*call*).
     """
+    step, event = None, EventName.CANCEL_ANSWERED
+    if record.kind is ActionKind.FORCE_CANCEL:
+        step, event = FORCE, EventName.FORCE_CANCEL_ANSWERED
     try:
-        request = requests.cancel_request(contract, operation, operation.credential)
-        secret = await secret_for(desk, contract, operation, request, CANCEL, call)
+        request = requests.cancel_request(contract, operation, operation.credential, step)
+        secret = await secret_for(desk, contract, operation, request, record.kind.value, call)
         brought = await send(desk, request, secret)
-        outcome, detail = reading.read_cancel(contract, brought)
+        outcome, detail = reading.read_cancel(contract, brought, step)
     except (Refused, CredentialUnavailable) as error:
         brought, outcome, detail = None, ActionOutcome.REFUSED, str(error)
-    return await settle(desk, operation.operation_id, record, brought, outcome, detail, EventName.CANCEL_ANSWERED)
+    return await settle(desk, operation.operation_id, record, brought, outcome, detail, event, cancels=True)
 
 
 async def settle(
@@ -101,10 +106,12 @@ async def settle(
     by: str | None = None,
     asks: Escalation | None = None,
     closes: Escalation | None = None,
+    cancels: bool = False,
 ) -> ActionRecord:
     """Write down how an action ended, beside whatever the poller recorded meanwhile.
 
-    *asks*: a question that opens, in place of *closes*; neither, where that one was decided meanwhile.
+    *asks*: a question that opens, in place of *closes*; neither, where that one was decided meanwhile. *cancels*:
+    unless it was refused, later answers are read as those of a job that we asked to cancel (H4).
     """
     now = desk.clock.now()
     done = msgspec.structs.replace(
@@ -131,8 +138,12 @@ async def settle(
             current = await desk.question(operation_id)
             if current is None or current.escalation_id != closes.escalation_id:
                 opened = closes = None
+        after = operation
+        if cancels and outcome is not ActionOutcome.REFUSED and not operation.status.is_end:
+            known = msgspec.structs.replace(operation.memory, cancel_sent_at=record.at)
+            after = msgspec.structs.replace(operation, memory=known)
         write = Write(
-            after=operation,
+            after=after,
             fence_change=operation.change,
             release_lease=False,
             events=(told,),

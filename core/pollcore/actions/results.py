@@ -16,6 +16,7 @@ import msgspec
 from pollcore import grants
 from pollcore.actions import page_by_page, perform
 from pollcore.actions.desk import Desk
+from pollcore.actions.retrying import until_taken
 from pollcore.contract import Contract, requests
 from pollcore.escalation import Approval, approval_needed, call_digest
 from pollcore.escalation.approvals import FETCH, grant_is_usable
@@ -50,7 +51,8 @@ TRIES: Final = 5
 
 async def reveal(desk: Desk, operation_id: str, by: str) -> ResultPointer:
     """The result pointer, whole; the reveal is recorded. Raises Refused: no result; SealedUnreadable: see `pointer`."""
-    for attempt in range(TRIES):
+
+    async def revealed() -> tuple[Write, ResultPointer]:
         operation = await desk.operation(operation_id)
         result = pointer(operation)
         event = AuditEvent(
@@ -60,15 +62,9 @@ async def reveal(desk: Desk, operation_id: str, by: str) -> ResultPointer:
             caller=by,
             detail=", ".join(sorted(result.fields)),
         )
-        write = Write(after=operation, fence_change=operation.change, release_lease=False, events=(event,))
-        try:
-            await desk.store.commit(desk.clock.now(), (write,))
-        except Stale:
-            if attempt == TRIES - 1:
-                raise
-            continue
-        return result
-    raise AssertionError("unreachable: the last try returns or raises")
+        return Write(after=operation, fence_change=operation.change, release_lease=False, events=(event,)), result
+
+    return await until_taken(desk, TRIES, revealed)
 
 
 def pointer(operation: Operation) -> ResultPointer:

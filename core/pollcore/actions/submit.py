@@ -7,7 +7,6 @@ Source: spec B1, B2, B6, S7, S8, H1, X7.
 
 from __future__ import annotations
 
-from typing import Final
 from urllib.parse import urlsplit
 
 import msgspec
@@ -30,11 +29,8 @@ from pollcore.facts import (
     Status,
     Submitted,
 )
-from pollcore.ports import Filter, Write
+from pollcore.ports import Write
 from pollcore.submission import Carried, Requested, Terms
-
-MAX_COUNTED: Final = 200_000
-"""Operations looked at for the caps of `[policy]`."""
 
 
 class Submission(msgspec.Struct, frozen=True):
@@ -232,17 +228,13 @@ async def check_caps(desk: Desk, given: Submitted, now: Moment) -> None:
     """B1: `[policy]` caps open operations and requests an hour, per caller and account. Raises Refused."""
     if desk.caps.open_operations is None and desk.caps.requests_per_hour is None:
         return
-    mine = [
-        o
-        for o in await desk.store.operations(Filter(limit=MAX_COUNTED))
-        if o.submitted.caller == given.caller and o.submitted.account == given.account
-    ]
+    unended, charged = await desk.store.load_of(given.caller, given.account, Instant(now.wall - HOUR))
     submission.check_caps(
         caller=given.caller,
         account=given.account,
-        open_operations=sum(not o.status.is_end for o in mine),
+        open_operations=unended,
         max_open=desk.caps.open_operations,
-        requests_last_hour=await desk.store.requests_since(Instant(now.wall - HOUR), [o.operation_id for o in mine]),
+        requests_last_hour=charged,
         max_requests_an_hour=desk.caps.requests_per_hour,
     )
 

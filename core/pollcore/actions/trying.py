@@ -14,8 +14,9 @@ import msgspec
 from pollcore import decide, outcome, reading, schedule, submission
 from pollcore.actions import submit
 from pollcore.actions.desk import Desk
+from pollcore.actions.given import refuse_unstored
 from pollcore.actions.spec import SubmitSpec
-from pollcore.contract import Contract
+from pollcore.contract import Contract, requests
 from pollcore.controller.prepare import Prepared, Ready
 from pollcore.controller.trial import Sent, Trial, tried_event
 from pollcore.facts import (
@@ -103,6 +104,7 @@ async def try_once(desk: Desk, spec: SubmitSpec, trial: Trial) -> Tried:
     if not isinstance(prepared, Ready):
         raise _not_tried(prepared)
     events = outcome.submitted_events(operation, now=now, warnings=("provider try: one request, then closed",))
+    await desk.prepare()  # what is refused makes no keys
     stored = await desk.store.submit(now, operation, checked.contract.snapshot, events)
     sent = await trial.send(prepared, stored, lambda op: as_a_wait(op, checked.contract))
     if sent is None:
@@ -158,12 +160,18 @@ def as_a_wait(operation: Operation, contract: Contract) -> Operation:
     )
 
 
-def refuse_undecided(contract: Contract) -> None:
-    """Where there is no store yet, nobody can have decided on a first use: told before a store and its keys are made.
+async def refuse_untriable(desk: Desk, spec: SubmitSpec) -> None:
+    """Where there is no store yet: everything that a try would be refused for, before a store and its keys are made.
+    Nobody can have stored a credential there, or decided on a first use. Asks no store.
 
-    Raises Refused, as a try would.
+    Raises Refused, NotFound, ContractError, as a try would.
     """
-    if contract.asks_first_use:
+    checked = await submit.checked(desk, spec)
+    operation = _record(desk, checked, desk.clock.now())
+    requests.status_request(checked.contract, operation, checked.credential)
+    if checked.credential is not None:
+        raise refuse_unstored(checked.credential)
+    if checked.contract.asks_first_use:
         reason = StopReason.FIRST_USE
         raise Refused(f"nothing was sent: {reason.value}: {_ASKS[reason]}", code="not_tried", reason=reason.value)
 

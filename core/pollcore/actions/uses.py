@@ -12,8 +12,9 @@ from typing import Final
 
 from pollcore.contract import Contract, requests
 from pollcore.escalation import Approval, Circumstances, CredentialUse, approval_needed, call_digest, session_digest
-from pollcore.escalation.approvals import CANCEL, FETCH, RESUBMIT, STATUS, grant_ends, stricter
+from pollcore.escalation.approvals import CANCEL, FETCH, FORCE_CANCEL, RESUBMIT, STATUS, grant_ends, stricter
 from pollcore.facts import (
+    FORCE,
     MINUTE,
     BootMs,
     CallGrant,
@@ -34,7 +35,12 @@ from pollcore.ports import CredentialInfo
 
 NO_KEY: Final = "-"
 """Stands for the idempotency key in what a leave to resubmit is bound to: the real one may be made after the grant."""
-_WORDS: Final = {FETCH: "fetch of the result", CANCEL: "cancel request", RESUBMIT: "resubmission"}
+_WORDS: Final = {
+    FETCH: "fetch of the result",
+    CANCEL: "cancel request",
+    FORCE_CANCEL: "force-cancel request",
+    RESUBMIT: "resubmission",
+}
 
 
 def request_for(contract: Contract, operation: Operation, purpose: str) -> Request:
@@ -43,8 +49,9 @@ def request_for(contract: Contract, operation: Operation, purpose: str) -> Reque
         return requests.status_request(contract, operation, operation.credential)
     if purpose == FETCH:
         return requests.result_request(contract, operation, operation.credential)
-    if purpose == CANCEL:
-        return requests.cancel_request(contract, operation, operation.credential)
+    if purpose in (CANCEL, FORCE_CANCEL):
+        step = FORCE if purpose == FORCE_CANCEL else None
+        return requests.cancel_request(contract, operation, operation.credential, step)
     return requests.submit_request(contract, operation.submitted, NO_KEY, operation.credential)
 
 
@@ -129,7 +136,7 @@ def _reveals(contract: Contract, purpose: str) -> str:
     """Where the contract does not say it: what its own rules read of the answer."""
     if purpose == FETCH:
         return "the job's result, whole"
-    if purpose == CANCEL:
+    if purpose in (CANCEL, FORCE_CANCEL):
         return "the provider's answer to the cancel"
     if purpose == RESUBMIT:
         return "the stored submission to the provider, its answer to us"

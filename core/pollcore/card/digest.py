@@ -88,6 +88,7 @@ def _choice(choice: Choice, op: Operation | None) -> dict[str, Any]:
         "label": choice.label,
         "adds": [choice.minutes, choice.checks, choice.transport_failures, choice.rate_limited],
         "credential": choice.credential,
+        **({"step": choice.step} if choice.step is not None else {}),
         "contract": choice.contract_digest,
         "call": choice.call,
         "available": choice.unavailable is None,

@@ -7,6 +7,7 @@ state that was seen stands in a comment, and stops as unknown until it is listed
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -17,6 +18,7 @@ from pollcore.contract.proposing import Field, State
 
 HTTP_STATUS: Final = "http.status"
 """The one place of a state that is known to hold a number."""
+_PARAM: Final = re.compile(r"\{params\.([A-Za-z0-9_-]+)")
 CREDENTIALS: Final = ("bearer", "basic", "header", "query", "none")
 
 
@@ -46,6 +48,7 @@ LISTS: Final = {
     "waiting": "it goes on: the next observation is allowed, nothing else",
     "succeeded": "the end that permits the next action",
     "failed": "",
+    "cancelling": "it goes on as well, towards a cancelled end",
     "cancelled": "",
     "expired": "the job, or its record, is gone",
     "needs_human": "somebody has to act at the provider",
@@ -63,7 +66,7 @@ def text(begun: Begun) -> str:
         source=quoted(source),
         base_url=quoted(url),
         base_note="" if begun.base_url else f"   # {PLACEHOLDER} the provider's server",
-        credential=_credential(begun),
+        credential=_credential(begun) + _params(begun),
         request=_request(begun),
         state=_state(begun),
         states=_states(begun),
@@ -100,6 +103,13 @@ def _credential(begun: Begun) -> str:
         if not begun.credential_names:
             lines[-1] += f"   # {PLACEHOLDER} what the provider calls it"
     return "\n".join(lines)
+
+
+def _params(begun: Begun) -> str:
+    """A table for each parameter that the path names: without one the file would not read."""
+    about = f"{PLACEHOLDER} what a submission names here beside the job id"
+    names = dict.fromkeys(_PARAM.findall(begun.path))
+    return "".join(f"\n\n[params.{name}]\nrequired = true\nabout = {quoted(about)}" for name in names)
 
 
 def _address(begun: Begun) -> str:

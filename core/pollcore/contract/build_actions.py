@@ -9,43 +9,62 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from pollcore.contract.build_answers import named
 from pollcore.contract.build_origins import TOKEN
 from pollcore.contract.build_requests import FORBIDDEN, SEEN, Plans, body_format
 from pollcore.contract.build_states import expression, statuses
 from pollcore.contract.near import did_you_mean
-from pollcore.contract.parts import CancelPlan, Pages, RequestPlan, Submission, SubmissionAnswer
+from pollcore.contract.parts import CancelPlan, Pages, RequestPlan, Submission, SubmissionAnswer, Unit
 from pollcore.contract.patterns import regex
 from pollcore.contract.tables import Table
 
 MAX_PAGES: Final = 1_000
 """Pages of one result that a contract may allow."""
+DATES: Final = tuple(unit.value for unit in (Unit.ISO, Unit.HTTP_DATE, Unit.UNIX_SECONDS, Unit.UNIX_MILLISECONDS))
+"""How an answer may write the time from which on a force-cancel is there: a date, never a span."""
 
 
-def build_cancel(root: Table, plans: Plans, policy: Callable[[Table], Any]) -> tuple[CancelPlan | None, Any]:
-    """Read `[cancel]` (R35, E5): (plan, what *policy* makes of the same table)."""
+def build_cancel(
+    root: Table, plans: Plans, policy: Callable[[Table], Any], force_policy: Callable[[Table], Any]
+) -> tuple[CancelPlan | None, Any, Any]:
+    """Read `[cancel]` and `[cancel.force]` (R35, E5): (plan, what *policy* makes of the one table, *force_policy* of
+    the other). The stronger one is written like the ordinary one; what is its own is from when on it may be sent."""
     table = root.table("cancel")
     if table is None:
-        return None, None
-    request = plans.request(table, "cancel", SEEN | {"status_url"})
-    said = policy(table)
+        return None, None, None
+    plan, said = _cancel(table, plans, "cancel"), policy(table)
+    inner = table.table("force")
+    table.finish()
+    if inner is None:
+        return plan, said, None
+    stronger, told = _cancel(inner, plans, "cancel.force"), force_policy(inner)
+    unit = inner.choice("unit", DATES, Unit.ISO.value)
+    if "unit" in inner and "available_at" not in inner:
+        inner.fail("unit", "belongs to available_at: how the time is written that the answer names")
+    stronger = replace(stronger, available_at=expression(inner, "available_at"), unit=Unit(unit))
+    inner.finish()
+    return replace(plan, force=stronger), said, told
+
+
+def _cancel(table: Table, plans: Plans, key: str) -> CancelPlan:
+    """What both are written with; the caller reads the rest and finishes the table."""
+    request = plans.request(table, key, SEEN | {"status_url"})
     refused = statuses(table, "refused_statuses")
-    plan = CancelPlan(
+    table.text("source")
+    return CancelPlan(
         request=request,
         done_statuses=statuses(table, "done_statuses") or frozenset(range(200, 300)),
         refused_statuses=frozenset({400, 403, 404, 405, 409, 410, 422}) if refused is None else refused,
         done_when=expression(table, "done_when"),
         refused_when=expression(table, "refused_when"),
         leads_to=table.text("leads_to"),
-        by_step=_by_step(table, plans),
+        by_step=_by_step(table, plans, key),
     )
-    table.text("source")
-    table.finish()
-    return plan, said
 
 
-def _by_step(table: Table, plans: Plans) -> dict[str, RequestPlan]:
+def _by_step(table: Table, plans: Plans, key: str) -> dict[str, RequestPlan]:
     """R21, R35: what cancels while the operation is in another step of the chain than the first."""
     found: dict[str, RequestPlan] = {}
     for inner in table.tables("by_step"):
@@ -54,7 +73,7 @@ def _by_step(table: Table, plans: Plans) -> dict[str, RequestPlan]:
             inner.fail("step", f'"{step}" is no step{did_you_mean(step, plans.steps)}')
         if step in found:
             inner.fail("step", f'"{step}" has a cancel already; take one of the two out')
-        found[step] = plans.request(inner, "cancel", SEEN | {"status_url"})
+        found[step] = plans.request(inner, key, SEEN | {"status_url"})
         inner.finish()
     return found
 

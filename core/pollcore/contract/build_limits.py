@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
+import msgspec
+
 from pollcore.contract.build_states import expression, statuses
 from pollcore.contract.parts import Expiry, Hint, Unit
 from pollcore.contract.tables import Table, span_text
@@ -22,6 +24,7 @@ from pollcore.facts import (
     Cancel,
     Confirm,
     ExtendSize,
+    ForceCancel,
     Limits,
     RateScope,
     Schedule,
@@ -244,6 +247,19 @@ def build_cancel_policy(table: Table) -> Cancel | None:
         irreversible=irreversible,
         best_effort=best_effort,
         allowed_states=states or None,
+    )
+
+
+def build_force_policy(table: Table) -> ForceCancel:
+    """What the card says of the stronger cancel, and from when on it may be offered (R35)."""
+    table.required_text("consequences", "what it does beyond the ordinary cancel: an operator reads it before granting")
+    said = build_cancel_policy(table)
+    assert said is not None
+    return ForceCancel(
+        **msgspec.structs.asdict(said),
+        after=table.span("after", least=SECOND),
+        names_time="available_at" in table,
+        needs_accepted=table.flag("needs_accepted"),
     )
 
 

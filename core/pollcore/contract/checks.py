@@ -59,6 +59,8 @@ def check(contract: Contract) -> list[Finding]:
         tell("warning", key, message)
     for key, message in _limits(contract):
         tell("warning", key, message)
+    for key, message in _batch(contract):
+        tell("warning", key, message)
     for key, message in _left_open(contract):
         tell("warning", key, message)
     for key, message in no_effect.warnings(contract):
@@ -178,13 +180,18 @@ def _unlisted(state: str, known: Iterable[str]) -> str:
 def _cancel(contract: Contract) -> list[tuple[str, str]]:
     found = []
     known = {*contract.table.shown, *(rule.state for rule in contract.rules if rule.state)}
-    for state in (contract.policy.cancel.allowed_states or ()) if contract.policy.cancel else ():
-        if state not in known:
-            found.append(("cancel.allowed_states", _unlisted(state, known)))
-    leads_to = contract.cancel.leads_to if contract.cancel is not None else None
-    # "cancelled, within 5 minutes": what follows a comma is for people
-    if leads_to is not None and not {leads_to, leads_to.partition(",")[0]} & known and not contract.table.patterns:
-        found.append(("cancel.leads_to", _unlisted(leads_to, known)))
+    plan, policy = contract.cancel, contract.policy
+    for key, said, how in (
+        ("cancel", policy.cancel, plan),
+        ("cancel.force", policy.force_cancel, plan.force if plan is not None else None),
+    ):
+        for state in (said.allowed_states or ()) if said is not None else ():
+            if state not in known:
+                found.append((f"{key}.allowed_states", _unlisted(state, known)))
+        leads_to = how.leads_to if how is not None else None
+        # "cancelled, within 5 minutes": what follows a comma is for people
+        if leads_to is not None and not {leads_to, leads_to.partition(",")[0]} & known and not contract.table.patterns:
+            found.append((f"{key}.leads_to", _unlisted(leads_to, known)))
     return found
 
 
@@ -276,9 +283,22 @@ def _rounded(ms: int) -> str:
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
 
 
+def _batch(contract: Contract) -> list[tuple[str, str]]:
+    """R39: a batch that no two operations ever share."""
+    if contract.steps[0].batch is None:
+        return []
+    why = "two operations never share a request: "
+    if contract.observation == "action":
+        return [("status.batch", f'{why}each is an action here (observation = "action") and needs its own approval')]
+    if contract.policy.least_mode == "per_call":
+        return [("status.batch", f"{why}each needs its own approval (credential.least_mode)")]
+    return []
+
+
 def _left_open(contract: Contract) -> list[tuple[str, str]]:
     """What `provider new` wrote and nobody replaced."""
     texts = [("limits.deadline_basis", contract.deadline_basis), *(("sources", source) for source in contract.sources)]
+    texts += [(f"params.{param.name}.about", param.about or "") for param in contract.params]
     why = f"is still the placeholder of a new file ({PLACEHOLDER})"
     found = [(key, why) for key, text in texts if PLACEHOLDER in text]
     host = urlsplit(contract.base_url or "").hostname or ""

@@ -22,6 +22,8 @@ FETCH: Final = "fetch_result"
 """The one word of `permits` that the program itself acts on: `fetch` is refused under every other."""
 USUAL: Final = (FETCH, "use_result")
 """Words of `permits` that contracts use."""
+_SENT: Final = ("method", "url", "query", "headers", "body", "form", "provider_url")
+"""What makes two requests one."""
 _HEADERS: Final = ("http", "headers")
 Found = list[tuple[str, str]]
 
@@ -71,9 +73,18 @@ def _texts(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[str, str]]
 
 def _silent_cancel(contract: Contract, root: dict[str, Any]) -> Found:
     """Read from the text: a contract whose server is still to be named has no cancel yet, whatever its text says."""
-    if contract.policy.cancel is None and "consequences" not in root.get("cancel", {"consequences": ""}):
-        return [("cancel", "without consequences it is never offered: say what a cancel does")]
-    return []
+    found: Found = []
+    table = root.get("cancel", {"consequences": ""})
+    if contract.policy.cancel is None and "consequences" not in table:
+        found.append(("cancel", "without consequences it is never offered: say what a cancel does"))
+        if "force" in table:
+            found.append(("cancel.force", "follows a cancel, which is never offered: give [cancel] its consequences"))
+    force = table.get("force")
+    if force is not None and all(force.get(key) == table.get(key) for key in _SENT):
+        found.append(
+            ("cancel.force", "sends the same request as [cancel]: give it the one that is documented as its own")
+        )
+    return found
 
 
 def _never_a_header(texts: list[tuple[str, str]]) -> Found:

@@ -27,7 +27,9 @@ _HOST: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,252}[A-Za-z0-9])?")
 _STATIC: Final = re.compile(r"[!$-;=?-\[\]_a-z~]+")
 _HEADER_VALUE: Final = re.compile(r"[ -~]*")
 
-SINGLE: Final = frozenset({"job_id", "account", "base_url", "status_url", "key", "each"})
+SINGLE: Final = frozenset({"job_id", "job_ids", "account", "base_url", "status_url", "key", "each"})
+JOB_IDS: Final = "job_ids"
+"""`{job_ids}`: all jobs of a request that asks for several (R39)."""
 OPTIONAL: Final = "optional"
 """`{seen.token|optional}`: where it has no value, its header, query or form field or body member is left out."""
 NUMBER: Final = "number"
@@ -36,13 +38,19 @@ GROUPS: Final = frozenset({"params", "seen", "result", "urls"})
 
 
 class Fill:
-    """What placeholders are filled from; a missing value is an error that names the placeholder."""
+    """What placeholders are filled from; a missing value is an error that names the placeholder.
 
-    __slots__ = ("groups", "single")
+    *ids*: what `{job_ids}` is where it stands alone in a list; elsewhere it is one text, in *single*.
+    """
 
-    def __init__(self, single: Mapping[str, str | None], groups: Mapping[str, Mapping[str, Any]]) -> None:
+    __slots__ = ("groups", "ids", "single")
+
+    def __init__(
+        self, single: Mapping[str, str | None], groups: Mapping[str, Mapping[str, Any]], ids: tuple[str, ...] = ()
+    ) -> None:
         self.single = single
         self.groups = groups
+        self.ids = ids
 
     def get(self, group: str, name: str) -> Any:
         """The value, or None."""
@@ -100,7 +108,8 @@ def parse_parts(text: str, allowed: frozenset[str], filters: frozenset[str]) -> 
             continue
         if name not in allowed and f"{name.partition('.')[0]}.*" not in allowed:
             hint = did_you_mean(name, {word for word in allowed if not word.endswith("*")})
-            raise ValueError(f'"{{{name}}}" has no value here{hint}')
+            declared = f"; [{name}] declares a parameter" if name.startswith("params.") else ""
+            raise ValueError(f'"{{{name}}}" has no value here{hint}{declared}')
         if filter_name and filter_name not in filters:
             raise ValueError(f'"|{filter_name}" is not known here (known: {", ".join(sorted(filters)) or "none"})')
         parts.append(Placeholder(name, filter_name))

@@ -31,6 +31,7 @@ from pollcore.facts import (
 STATUS: Final = "status"
 FETCH: Final = "fetch_result"
 CANCEL: Final = "cancel"
+FORCE_CANCEL: Final = "force_cancel"
 RESUBMIT: Final = "resubmit"
 """Purposes: what a leave is for; no leave for one serves another."""
 

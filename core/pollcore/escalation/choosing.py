@@ -11,11 +11,11 @@ from typing import Final
 
 import msgspec
 
-from pollcore.escalation import answers, credentials, waits
+from pollcore.escalation import answers, cancels, credentials, waits
 from pollcore.escalation.circumstances import Circumstances
 from pollcore.escalation.situation import Situation
 from pollcore.escalation.table import ALWAYS, permitted
-from pollcore.facts import Choice, ChoiceKind, Escalation, Moment, Operation, Policy, StopReason
+from pollcore.facts import FORCE, Choice, ChoiceKind, Escalation, Moment, Operation, Policy, StopReason
 
 MAX_CHOICES: Final = 9
 """One digit each."""
@@ -25,7 +25,7 @@ _BUILDERS: Final[dict[ChoiceKind, Callable[[Situation], list[Choice]]]] = {
     ChoiceKind.CHECK_ONCE: waits.check_once,
     ChoiceKind.HOLD: waits.hold,
     ChoiceKind.END_HOLD: waits.end_hold,
-    ChoiceKind.CANCEL_AT_PROVIDER: waits.cancel_at_provider,
+    ChoiceKind.CANCEL_AT_PROVIDER: cancels.cancel_at_provider,
     ChoiceKind.ADOPT_CONTRACT: answers.adopt_contract,
     ChoiceKind.ACCEPT_UNVALIDATED_RESULT: answers.accept_unvalidated_result,
     ChoiceKind.RESUBMIT: answers.resubmit,
@@ -81,8 +81,20 @@ def choices(
         )
         kinds = permitted(reason, operation.status)
         found = [choice for kind in kinds for choice in _BUILDERS[kind](situation)]
+    found = _room_for_force(found)
     if len(found) > MAX_CHOICES:
         # only a long list of other credentials gets here; the builder has already said that more exist
         last = [choice for choice in found if choice.kind in ALWAYS]
         found = [choice for choice in found if choice.kind not in ALWAYS][: MAX_CHOICES - len(last)] + last
     return tuple(msgspec.structs.replace(choice, key=str(digit)) for digit, choice in enumerate(found, 1))
+
+
+def _room_for_force(found: list[Choice]) -> list[Choice]:
+    """R35: where both cancels are one digit too many, one stands for both: the stronger, once it can be chosen."""
+    force = next((choice for choice in found if choice.step == FORCE), None)
+    if force is None or len(found) <= MAX_CHOICES:
+        return found
+    plain = next(c for c in found if c.kind is ChoiceKind.CANCEL_AT_PROVIDER and c.step is None)
+    stays, goes = (force, plain) if force.unavailable is None else (plain, force)
+    said = msgspec.structs.replace(stays, warnings=(*stays.warnings, f"{goes.label} has no digit left on this card"))
+    return [said if choice is stays else choice for choice in found if choice is not goes]

@@ -54,7 +54,7 @@ class CredentialUse(msgspec.Struct, frozen=True, kw_only=True):
     session_minutes: int = SESSION_MINUTES
     session_calls: int = SESSION_CALLS
     for_purpose: str = "status"
-    """`status`, `fetch_result`, `cancel` or `resubmit`: what the leave serves, and nothing else."""
+    """`status`, `fetch_result`, `cancel`, `force_cancel` or `resubmit`: what the leave serves, and nothing else."""
     mode: CredentialMode | None = None
     """The mode in force for it; None: it goes without a credential."""
     credential: str | None = None
@@ -119,6 +119,14 @@ class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
     """T8: shared cool-down of this provider, account and credential."""
     cancel_sent_at: Instant | None = None
     cancel_outcome: str | None = None
+    cancels_taken: tuple[tuple[Instant, str], ...] = ()
+    """(sent at, outcome) of the ordinary cancels that the provider may have taken: accepted, unknown, or recorded and
+    not answered; oldest first. One that was refused did nothing."""
+    force_sent_at: Instant | None = None
+    force_outcome: str | None = None
+    """Of the last force-cancel (R35)."""
+    force_available_at: Instant | None = None
+    """From when on the provider's last answer permits one; None: it names no time."""
     console_url: str | None = None
     """The provider's own console for this job, from the contract (E9)."""
     near_match: str | None = None
@@ -128,6 +136,8 @@ class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
     """The request, or the session, that the open question is about."""
     cancel_use: CredentialUse | None = None
     """The cancel's own request, where its credential is not standing: the grant of the cancel is its approval."""
+    force_use: CredentialUse | None = None
+    """The same of the force-cancel."""
     resubmit_use: CredentialUse | None = None
     mode: ModeChange | None = None
     first_use: FirstUse | None = None

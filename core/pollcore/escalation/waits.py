@@ -1,4 +1,4 @@
-"""Choices that give, take or bound time: extend, check_once, hold, end_hold, cancel_at_provider.
+"""Choices that give, take or bound time: extend, check_once, hold, end_hold.
 
 Job: build them with costs and consequences. Must not know: which reason permits them, how they are carried out.
 Source: spec E4, E5, E7, E8, B2 (second submission), B5.
@@ -12,7 +12,6 @@ from pollcore.escalation.room import Added, end_of_wait
 from pollcore.escalation.situation import Situation, span_words, when
 from pollcore.facts import (
     MINUTE,
-    Cancel,
     Choice,
     ChoiceKind,
     ExtendSize,
@@ -162,14 +161,15 @@ def hold(s: Situation) -> list[Choice]:
     stopped = s.reason is not StopReason.OPERATOR_REQUEST
     after = "this question returns" if stopped else "the wait goes on inside its limits"
     used_up = op.holds_used >= s.policy.max_holds
+    nearer = ", when the wait ends" if until < wall + s.policy.hold else ""
     return [
         Choice(
             key="",
             kind=ChoiceKind.HOLD,
             label=f"hold up to {s.policy.hold // MINUTE} min",
             leads_to=(
-                f"No request goes out until {when(until, wall)} (hold {op.holds_used + 1} of {s.policy.max_holds}, "
-                f"never past the deadline); then {after}."
+                f"No request goes out for {span_words(until - wall)}, until {when(until, wall)}{nearer} "
+                f"(hold {op.holds_used + 1} of {s.policy.max_holds}); then {after}."
             ),
             unavailable=f"all {s.policy.max_holds} holds are used" if used_up else None,
         )
@@ -211,67 +211,3 @@ def use_words(use: CredentialUse | None) -> tuple[str, ...]:
         f"uses credential {use.credential} ({mode}): {use.request.method} {where}, purpose: {use.purpose}, sent to "
         f"{use.scope} alone{reveals}; this grant is the approval of that one call, request digest {short(use.digest)}",
     )
-
-
-def cancel_at_provider(s: Situation) -> list[Choice]:
-    """E5: there only if the contract documents the cancel; its confirm window is part of the same grant."""
-    cancel = s.policy.cancel
-    if cancel is None:
-        return []
-    op = s.operation
-    # a spent failure or rate budget gets one more, as with an extension (E4): else no check could see what became of it
-    added = Added(
-        cancel.confirm.minutes,
-        cancel.confirm.checks,
-        int(op.transport_failures_used >= op.max_transport_failures),
-        int(op.rate_limited_used >= op.max_rate_limited),
-    )
-    warnings = [f"consequences, as documented: {cancel.consequences}"]
-    if cancel.irreversible:
-        warnings.append("irreversible: it deletes a result that has already finished")
-    if cancel.best_effort:
-        warnings.append("best effort: the provider may finish the job all the same")
-    if cancel.allowed_states is not None:
-        warnings.append(f"does nothing unless the job is in: {', '.join(cancel.allowed_states)}")
-    if s.facts.cancel_sent_at is not None:
-        outcome = s.facts.cancel_outcome or "unknown"
-        sent = when(s.facts.cancel_sent_at, s.now.wall)
-        warnings.append(f"a cancel was already sent at {sent}, its outcome is {outcome}: this sends another")
-    warnings.extend(use_words(s.facts.cancel_use))
-    if cancel.allowed_states is not None and op.last_known_state is None and not cancel.irreversible:
-        warnings.append("the last state is not known, so the cancel may do nothing")
-    return [
-        Choice(
-            key="",
-            kind=ChoiceKind.CANCEL_AT_PROVIDER,
-            label="cancel at provider",
-            grants=True,
-            minutes=added.minutes,
-            checks=added.checks,
-            transport_failures=added.transport_failures,
-            rate_limited=added.rate_limited,
-            call=s.facts.cancel_use.digest if s.facts.cancel_use is not None else None,
-            effects=s.effects(added),
-            leads_to=(
-                "A cancel is sent, which does not mean that the job is cancelled; "
-                f"{span_words(added.minutes * MINUTE)} and {added.checks} checks are added to see what became of it "
-                "(no extension); without a final answer the usual stop follows."
-            ),
-            warnings=(*warnings, *s.time_warnings(added)),
-            unavailable=_not_in_this_state(cancel, op.last_known_state),
-        )
-    ]
-
-
-def _not_in_this_state(cancel: Cancel, state: str | None) -> str | None:
-    """E5, E8: why the documented states forbid the cancel; an unknown one does where a wrong guess costs a result."""
-    if cancel.allowed_states is None or state in cancel.allowed_states:
-        return None
-    if state is not None:
-        return "the contract allows this cancel only in the states named, the last state is another"
-    if cancel.irreversible:
-        return (
-            "the last state is not known: the contract allows this cancel only in the states named, and it would "
-            "delete a result that has already finished"
-        )
-    return None

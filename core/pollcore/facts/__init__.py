@@ -31,6 +31,7 @@ from pollcore.facts.instant import (
     to_datetime,
 )
 from pollcore.facts.names import (
+    FORCE,
     LEAVE_THE_WAIT_GOING,
     LOWERS_AUTHORITY,
     TRANSITIONS,
@@ -58,6 +59,7 @@ from pollcore.facts.policy import (
     Cancel,
     Confirm,
     ExtendSize,
+    ForceCancel,
     Limits,
     Policy,
     RateScope,
@@ -100,6 +102,7 @@ __all__ = [
     "Decision",
     "DelaySource",
     "EARLIEST",
+    "FORCE",
     "Effect",
     "Escalate",
     "Escalation",
@@ -108,6 +111,7 @@ __all__ = [
     "ExtendSize",
     "Fault",
     "FaultKind",
+    "ForceCancel",
     "Grant",
     "Guidance",
     "HOUR",

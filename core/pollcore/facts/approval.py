@@ -21,7 +21,7 @@ class CallGrant(msgspec.Struct, frozen=True, kw_only=True):
     number: int
     """The n-th status request of the operation; for an action the number of requests counted so far."""
     purpose: str
-    """`status`, `fetch_result`, `cancel`, `resubmit`."""
+    """`status`, `fetch_result`, `cancel`, `force_cancel`, `resubmit`."""
     credential: str | None
     granted_at: Instant
     expires_at: Instant

@@ -235,6 +235,7 @@ class EventName(StrEnum):
     PAUSED = "paused"
     CANCEL_SENT = "cancel_sent"
     CANCEL_ANSWERED = "cancel_answered"
+    FORCE_CANCEL_ANSWERED = "force_cancel_answered"
     RESUBMITTED = "resubmitted"
     RESULT_FETCHED = "result_fetched"
     RESULT_REVEALED = "result_revealed"
@@ -274,10 +275,16 @@ class ContractUse(StrEnum):
     """Each status request needs its own approval."""
 
 
+FORCE = "force"
+"""`Choice.step` of a `cancel_at_provider` that sends the contract's `[cancel.force]` (R35)."""
+
+
 class ActionKind(StrEnum):
     """O5: requests that are no status requests; each has a record of its own."""
 
     CANCEL = "cancel"
+    FORCE_CANCEL = "force_cancel"
+    """R35: the documented stronger cancel, after one that did not end the job."""
     FETCH_RESULT = "fetch_result"
     RESUBMIT = "resubmit"
 

@@ -134,7 +134,7 @@ class Intent(msgspec.Struct, frozen=True):
 
 
 class ActionRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One cancel, fetch or resubmit: intent durable before the effect, never repeated by itself (O5)."""
+    """One cancel, force-cancel, fetch or resubmit: intent durable before the effect, never repeated by itself (O5)."""
 
     action_id: str
     operation_id: str

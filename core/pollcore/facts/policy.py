@@ -65,6 +65,17 @@ class Cancel(msgspec.Struct, frozen=True):
     allowed_states: tuple[str, ...] | None = None
 
 
+class ForceCancel(Cancel, frozen=True):
+    """R35: the stronger cancel that may follow one that did not end the job; what its card says, and from when on."""
+
+    after: int | None = None
+    """ms after the ordinary cancel was sent before it may be offered."""
+    names_time: bool = False
+    """The provider's answers name the time from which on it may be sent; without that time it is not offered."""
+    needs_accepted: bool = False
+    """An ordinary cancel whose outcome is unknown does not do."""
+
+
 class Limits(msgspec.Struct, frozen=True):
     """One set of limits; None: not stated. *deadline* is a span in ms from `started_at`."""
 
@@ -97,6 +108,8 @@ class Policy(msgspec.Struct, frozen=True):
     hold: int = 30 * MINUTE
     max_holds: int = 3
     cancel: Cancel | None = None
+    force_cancel: ForceCancel | None = None
+    """None as well where `cancel` is: it follows a cancel, and nothing else."""
     can_resubmit: bool = False
     observation_read_only: bool = True
     least_mode: str = "standing"

@@ -36,6 +36,8 @@ class Fault(msgspec.Struct, frozen=True):
     at: Instant
     text: str = ""
     """Ours, harmless: never provider bytes, addresses with queries, or secrets."""
+    apart: bool = False
+    """R39: of a request for several operations, and of none of them: it ends nothing, each is asked alone next."""
 
 
 class Exchange(msgspec.Struct, frozen=True):
@@ -44,6 +46,8 @@ class Exchange(msgspec.Struct, frozen=True):
     step: str
     url: str
     answer: Answer
+    others: int = 0
+    """R39: how many other operations the same request asked for."""
 
 
 class Guidance(msgspec.Struct, frozen=True):
@@ -112,6 +116,8 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     long_poll_timeout: bool = False
     continues: bool = False
     """R21: no verdict yet, a further step of the chain is needed; it goes out at once and is charged like any other."""
+    apart: bool = False
+    """R39: an answer about several that speaks of no single job: it ends nothing, each is asked alone next."""
     notes: tuple[str, ...] = ()
     """Remarks for the audit: `clock_skew`, `hint_invalid`, `near_match: succeeded`, `403 grace 1 of 3` ..."""
     envelope: bytes = b""
@@ -141,4 +147,6 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """R21: the step of the chain that the next poll starts with; None: the first."""
     values: dict[str, Any] = {}
     """What the contract's `remember` keeps (ids and URLs of later resources); sealed at rest."""
+    alone: bool = False
+    """R39: an answer about several spoke of no single job: asked alone until an answer is about this one."""
     progress: str | None = None

@@ -39,6 +39,8 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     rate_limited: int = 0
     credential: str | None = None
     contract_digest: str | None = None
+    step: str | None = None
+    """`force`: of a cancel, the documented stronger one (R35) instead of the ordinary; None everywhere else."""
     call: str | None = None
     """Digest of the exact request, or of the session, that this choice approves with its grant (G4, G7); None: none."""
     effects: tuple[Effect, ...] = ()

@@ -56,7 +56,8 @@ def decided(
         decided_at=now.wall,
         decision=choice.kind.value,
         operator=operator,
-        decision_text=because or (choice.label if label else None),
+        # the kind alone does not tell which cancel was granted
+        decision_text=because or (choice.label if label or choice.step is not None else None),
     )
 
 

@@ -16,6 +16,7 @@ from pollcore import schedule
 from pollcore.escalation import added_by, end_of_wait, first_check_at, raise_limits
 from pollcore.escalation.credentials import OBSERVATION
 from pollcore.facts import (
+    FORCE,
     ActionKind,
     Choice,
     ChoiceKind,
@@ -112,7 +113,8 @@ def use_other_credential(case: Case) -> Effected:
 
 
 def cancel_at_provider(case: Case) -> Effected:
-    return Effected(after=resume(case, cancel_granted=True), action=ActionKind.CANCEL)
+    action = ActionKind.FORCE_CANCEL if case.choice.step == FORCE else ActionKind.CANCEL
+    return Effected(after=resume(case, cancel_granted=True), action=action)
 
 
 def ask_again(case: Case) -> Effected:

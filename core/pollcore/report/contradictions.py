@@ -236,7 +236,9 @@ def _fate(op: Operation, found: Sequence[AuditEvent], at: Instant) -> Iterator[C
         yield Contradiction(op.operation_id, at, "the record says closed, and no event does")
 
 
-_OTHER_ENDS: Final = frozenset({EventName.SUBMITTED, EventName.GRANTED, EventName.CANCEL_ANSWERED})
+_OTHER_ENDS: Final = frozenset(
+    {EventName.SUBMITTED, EventName.GRANTED, EventName.CANCEL_ANSWERED, EventName.FORCE_CANCEL_ANSWERED}
+)
 _CLOSINGS: Final = frozenset(
     {EventName.CLOSED, EventName.TRIED, EventName.REJECTED, EventName.GRANTED, EventName.RESUBMITTED}
 )

@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 from tests.core.reading.helpers import START, moment, operation
 
-from pollcore.contract import Contract, parse, requests
-from pollcore.facts import Answer, Exchange, Instant, Memory, Observation, Operation, Verdict
-from pollcore.reading import from_response, read, read_cancel
+from pollcore.contract import Contract, batch_requests, parse, requests
+from pollcore.facts import FORCE, Answer, Exchange, Instant, Memory, Observation, Operation, Verdict, iso
+from pollcore.reading import force_available_at, from_response, read, read_cancel
 
 DOCS = (Path(__file__).parents[3] / "docs" / "contracts.md").read_text("utf-8")
 HEAD = ("schema", "schema = 1\n"), ("name", 'name = "example"\n')
@@ -70,6 +70,8 @@ class Run:
         self.contract = completed(example.toml)
         self.operation: Operation = operation(Memory())
         self.after = 0
+        self.together: tuple[Operation, ...] = ()
+        """R39: operations of one request, the example's own among them."""
         self.checked = 0
         self.seen: Observation | None = None
 
@@ -81,18 +83,25 @@ class Run:
         if word == "job":
             self._job(rest)
             return
+        if word in ("together", "alone"):
+            self.together = tuple(operation(Memory(), job_id=job_id) for job_id in rest.split())
+            return
         self.checked += 1
         if word in ("GET", "POST", "HEAD"):
             self._request(requests.status_request(self.contract, self.operation, "cred"), line)
         elif word == "cancel" and rest[:1].isupper():
             self._request(requests.cancel_request(self.contract, self.operation, "cred"), rest)
+        elif word == "batch":
+            self._request(batch_requests.batch_request(self.contract, self.together), rest)
         elif word == "result":
             self._request(requests.result_request(self.contract, self.operation, "cred"), rest)
         elif word == "submit":
             self._request(requests.submit_request(self.contract, self.operation.submitted, "key-1", "cred"), rest)
-        elif word == "cancel":
+        elif word == "force" and rest[:1].isupper():
+            self._request(requests.cancel_request(self.contract, self.operation, "cred", FORCE), rest)
+        elif word in ("cancel", "force"):
             found, meaning = _answer(rest, self.after)
-            assert read_cancel(self.contract, found)[0].value == meaning, line
+            assert read_cancel(self.contract, found, FORCE if word == FORCE else None)[0].value == meaning, line
         elif word == "submission":
             self._submission(rest)
         else:
@@ -123,7 +132,12 @@ class Run:
         found, meaning = _answer(line, self.after)
         step = self.operation.memory.step or "status"
         url = requests.status_request(self.contract, self.operation, None).url
-        seen, memory = read(self.contract, self.operation, (Exchange(step, url, found),), moment(self.after))
+        seen, memory = read(
+            self.contract,
+            self.operation,
+            (Exchange(step, url, found, max(0, len(self.together) - 1)),),
+            moment(self.after),
+        )
         result = seen.result if seen.result is not None else self.operation.result
         self.operation = msgspec.structs.replace(
             self.operation,
@@ -137,6 +151,10 @@ class Run:
         kinds = [part.strip() for part in meaning.split(";")]
         assert kinds[0].split() == said, (line, seen)
         for part in kinds[1:]:
+            if part.startswith("force "):
+                at = force_available_at(self.contract, self.operation, seen.envelope or b"")
+                assert part == f"force {'none' if at is None else iso(at)}", line
+                continue
             assert _holds(part, seen, self.operation), (line, part, seen)
 
     def _submission(self, rest: str) -> None:
@@ -172,6 +190,8 @@ def _holds(part: str, seen: Observation, after: Operation) -> bool:
         return seen.guidance is not None and f"in {seen.guidance.delay_ms / 1000:g} s" == rest
     if word == "refused":
         return any(fault.name == rest for fault in seen.hint_faults)
+    if word == "apart":
+        return seen.apart
     if word == "on":
         return seen.continues
     if word == "cancelling":

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pollcore.contract import check, parse
 from pollcore.contract.beginning import LISTS, Begun, quoted, text
 from pollcore.contract.proposing import Field, proposal, seen_at
+from pollcore.facts import ContractError
 
 STATES = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=20)
 
@@ -74,6 +75,32 @@ def test_what_a_new_file_guesses_of_header_and_cancel_is_marked_and_follows_the_
     assert 'names = ["X-Api-Key"]   # TODO:' in made
     assert '# url = "{base_url}/v2/x/{job_id}/cancel"   # TODO:' in made
     assert 'X-Key"]\n' in text(Begun(name="acme", credential="header", credential_names=("X-Key",)))
+
+
+@pytest.mark.rule("B1", "H1")
+def test_a_parameter_in_the_path_is_declared_once_and_left_open_until_its_author_says_what_it_is() -> None:
+    path = "/v1/{params.index}/{params.name|path}/tasks/{job_id}?index={params.index}"
+    made = text(Begun(name="acme", path=path))
+    contract = parse(made, "acme.toml")
+    assert [(one.name, one.required) for one in contract.params] == [("index", True), ("name", True)]
+    told = {one.key for one in check(contract) if one.level == "warning"}
+    assert {"params.index.about", "params.name.about"} <= told
+    filled = parse(made.replace("TODO: what a submission names", "what a submission names"), "acme.toml")
+    assert not any(one.key.startswith("params.") for one in check(filled))
+
+
+@pytest.mark.rule("S2")
+def test_a_state_towards_a_cancelled_end_has_its_list_in_a_new_file() -> None:
+    made = text(Begun(name="acme", states={"cancelling": ["ABORTING"], "cancelled": ["ABORTED"]}))
+    assert tomllib.loads(made)["states"]["cancelling"] == ["ABORTING"]
+    parse(made, "acme.toml")
+
+
+@pytest.mark.rule("B1")
+def test_a_parameter_that_nobody_declared_is_told_with_the_table_that_declares_it() -> None:
+    made = text(Begun(name="acme", path="/v1/{params.index}/{job_id}")).replace("[params.index]", "[params.indices]")
+    with pytest.raises(ContractError, match=r"has no value here.*\[params\.index\] declares a parameter"):
+        parse(made, "acme.toml")
 
 
 @pytest.mark.parametrize("kind", ["bearer", "basic", "header", "query", "none"])

@@ -75,6 +75,17 @@ per = "1h"
 step = "parts"
 method = "POST"
 url = "https://api.acme.example/part/cancel"
+[cancel.force]
+method = "POST"
+url = "https://api.acme.example/force-cancel"
+after = "5m"
+available_at = "body.force_at"
+consequences = "it is killed"
+confirm = { minutes = 5, checks = 4 }
+[[cancel.force.by_step]]
+step = "parts"
+method = "POST"
+url = "https://api.acme.example/part/force-cancel"
 [result.pages]
 next = "http.links.next"
 most = 10
@@ -95,6 +106,7 @@ def test_the_example_of_the_documentation_reads_without_findings() -> None:
     assert [str(one) for one in check(contract) if one.level == "warning"] == []
 
 
+@pytest.mark.slow
 def test_every_key_that_the_reader_asks_for_stands_in_the_documentation(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: set[str] = set()
     plain = Table.raw

@@ -16,6 +16,31 @@ from pollcore.contract.tables import Table
 from pollcore.facts import ContractError
 
 FULL = HEAD + STATE + STATES + LIMITS
+BATCH = """
+schema = 1
+name = "acme"
+[credential]
+kind = "none"
+[status]
+method = "POST"
+url = "https://api.acme.example/jobs/{job_id}"
+[status.item]
+entries = "body.jobs"
+job_id = "item.id"
+[status.batch]
+max = 50
+gather = "5s"
+separator = ";"
+url = "https://api.acme.example/jobs"
+query = { ids = "{job_ids}" }
+body = { ids = ["{job_ids}"] }
+[state]
+value = "item.status"
+[states]
+waiting = ["running"]
+[limits]
+deadline_basis = "test"
+"""
 STEP_THEN = """url = "https://api.acme.example/next"
 [[steps.then]]
 when = "body.more"
@@ -161,29 +186,20 @@ def test_a_round_of_children_that_the_budget_cannot_pay_is_told_with_its_numbers
     assert not any("one round of part" in one for one in warnings(text + "21\n"))
 
 
-def test_one_request_for_many_operations_is_refused_with_what_to_write_instead() -> None:
-    told = error(FULL.replace("observation", "batch = true\nobservation", 1))
-    assert "status.batch: not supported yet: one request for many operations (R39)" in told
-    assert "read its own entry with [status.item]" in told
-
-
 def test_the_list_of_keys_is_exactly_what_the_readers_ask_for(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: dict[tuple[str, ...], set[str]] = {}
-    plain_raw, plain_unsupported = Table.raw, Table.unsupported
+    plain_raw = Table.raw
 
     def raw(self: Table, key: str) -> object:
         asked.setdefault(pattern_of(self.path), set()).add(key)
         return plain_raw(self, key)
 
-    def unsupported(self: Table, key: str, what: str) -> None:
-        asked.setdefault(pattern_of(self.path), set()).add(key)
-        plain_unsupported(self, key, what)
-
     monkeypatch.setattr(Table, "raw", raw)
-    monkeypatch.setattr(Table, "unsupported", unsupported)
     after_steps = EVERYTHING.replace('url = "https://api.acme.example/next"\n', STEP_THEN)
     assert after_steps != EVERYTHING
     parse(example() + after_steps, "acme.toml")
+    # a batch cannot stand beside steps
+    parse(BATCH, "acme.toml")
     assert {path: sorted(keys) for path, keys in asked.items() if path in KEYS} == {
         path: sorted(keys) for path, keys in KEYS.items()
     }

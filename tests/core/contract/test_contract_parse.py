@@ -65,18 +65,6 @@ def test_mistakes_are_told_with_line_and_key(more: str, line: int, said: str) ->
     assert said in message
 
 
-@pytest.mark.parametrize(
-    "more",
-    [
-        "[status]\nbatch = true\n",
-    ],
-)
-def test_what_is_not_supported_yet_is_said_and_never_ignored(more: str) -> None:
-    table = more.split("\n", maxsplit=1)[0]
-    text = FULL + more if table not in FULL else FULL.replace(f"{table}\n", more, 1)
-    assert "not supported yet: " in error(text)
-
-
 @pytest.mark.rule("B1")
 @pytest.mark.parametrize(
     "limits",
