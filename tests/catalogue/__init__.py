@@ -1,8 +1,8 @@
 """The catalogue: every shipped contract held against the documented facts of its API.
 
-`provider-facts.json` holds the facts; `python -m tests.catalogue` prints the scoreboard, `python -m tests.catalogue
-NAME` one contract with the answer that stands for each state. What the facts alone cannot say stands in
-`extra/ID.json`:
+`provider-facts.json` holds the facts, `further-facts.json` those of APIs that came later, in the same form; `python -m
+tests.catalogue` prints the scoreboard, `python -m tests.catalogue NAME` one contract with the answer that stands for
+each state. What the facts alone cannot say stands in `extra/ID.json`:
 
 - the job: `job_id`, `base_url`, `urls`, `params`, `status_url`, `seen` (what `remember` kept);
 - answers: `answer` (status, headers, step of every answer), `base` (laid under every body), `ended` (laid under

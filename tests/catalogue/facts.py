@@ -1,7 +1,8 @@
-"""The documented facts of 68 job APIs, and what each says an answer must read as.
+"""The documented facts of job APIs, and what each says an answer must read as.
 
-Job: provider-facts.json and extra/ID.json -> Api. Must not know: contracts, how they read. Nothing here is taken from a
-contract, so that a contract can be wrong. What is marked unconfirmed grants nothing: such a state must stop as unknown.
+Job: provider-facts.json, further-facts.json and extra/ID.json -> Api. Must not know: contracts, how they read. Nothing
+here is taken from a contract, so that a contract can be wrong. What is marked unconfirmed grants nothing: such a state
+must stop as unknown.
 """
 
 from __future__ import annotations
@@ -19,10 +20,13 @@ from pollcore.facts import Verdict
 
 HERE: Final = Path(__file__).parent
 FACTS: Final = HERE / "provider-facts.json"
+FURTHER: Final = HERE / "further-facts.json"
+"""APIs that came after them, in the same form."""
 EXTRA: Final = HERE / "extra"
 OTHER_NAMES: Final = {"prefect_run": "prefect"}
 """Contracts that are not called as their API's id with hyphens."""
-APIS: Final = 68
+RESEARCHED: Final = 68
+"""How many APIs provider-facts.json holds."""
 STOPS: Final = frozenset({Verdict.UNKNOWN, Verdict.INTEGRATION})
 """What an answer that nobody documented must read as."""
 
@@ -99,9 +103,8 @@ def same(left: Any, right: Any, *, fold: bool = False) -> bool:
 
 @functools.cache
 def apis() -> tuple[Api, ...]:
-    """All of them, in the file's order."""
-    listed = json.loads(FACTS.read_text("utf-8"))
-    return tuple(_api(raw) for raw in listed)
+    """All of them, in the files' order."""
+    return tuple(_api(raw) for file in (FACTS, FURTHER) for raw in json.loads(file.read_text("utf-8")))
 
 
 @functools.cache

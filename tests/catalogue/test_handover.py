@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from pollcore.adapters.contract_files import ContractFiles, _shipped_text
+from pollcore.adapters.contract_files import ContractFiles, _shipped_contract, _shipped_text
 from pollcore.facts import Answer, Instant
 from pollcore.reading import from_response
 from tests.catalogue import bodies
@@ -56,6 +56,7 @@ def test_the_answer_to_a_submission_gives_the_job(api: Api) -> None:
 @pytest.mark.rule("B1")
 def test_a_contract_is_read_when_it_is_named_and_no_other() -> None:
     _shipped_text.cache_clear()
+    _shipped_contract.cache_clear()
     files = ContractFiles(None)
     assert len(files.names()) >= len(shipped())
     assert _shipped_text.cache_info().misses == 0

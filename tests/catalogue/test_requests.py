@@ -12,7 +12,7 @@ import pytest
 
 from pollcore.contract import requests
 from pollcore.contract.origins import covers, normalise_origin
-from pollcore.facts import ResultPointer
+from pollcore.facts import FORCE, ResultPointer
 from tests.catalogue.facts import Api, confirmed, plain, shipped
 from tests.catalogue.reading import contract_of, document, operation_of, whole
 
@@ -127,6 +127,32 @@ def test_a_cancel_is_offered_as_documented_or_not_at_all(api: Api) -> None:
         assert contract.policy.cancel.best_effort
     if fact.get("irreversible") or "irreversible" in fact.get("note", ""):
         assert contract.policy.cancel.irreversible
+
+
+@pytest.mark.rule("E5")
+@pytest.mark.parametrize("api", BY_API)
+def test_a_force_cancel_is_offered_as_documented_or_not_at_all(api: Api) -> None:
+    contract, fact = contract_of(api), api.raw["cancel"] or {}
+    path = re.search(r"/[a-z/]*force-cancel", fact.get("note", ""))
+    if path is None or fact.get("unconfirmed") or contract.policy.cancel is None:
+        assert contract.policy.force_cancel is None, "a force-cancel that is not documented is not offered"
+        return
+    said = contract.policy.force_cancel
+    assert said is not None
+    assert len(said.consequences) >= MIN_CONSEQUENCES
+    assert said.consequences != contract.policy.cancel.consequences
+    operation = operation_of(api, contract)
+    sent = requests.cancel_request(contract, operation, "credential", FORCE)
+    plain = requests.cancel_request(contract, operation, "credential")
+    assert sent.method in fact["method"].split("|")
+    assert (sent.url, sent.headers) == (plain.url.removesuffix("/cancel") + "/force-cancel", plain.headers)
+    assert sent.url.endswith(path[0])
+    named = re.search(r"after ([a-z-]+-at)", fact["note"])
+    assert said.names_time is (named is not None)
+    if named is not None:
+        assert contract.cancel is not None
+        assert contract.cancel.force is not None
+        assert named[1] in getattr(contract.cancel.force.available_at, "source", "")
 
 
 @pytest.mark.rule("S4")

@@ -52,13 +52,13 @@ class StateMachines:
 
     def start(self, kind: str) -> dict[str, Any]:
         """The answer to the submission of a job that ends as *kind* says."""
-        state: dict[str, Any] = {
+        states: dict[str, dict[str, Any]] = {
             "succeeding": {"Type": "Pass", "Result": {"n": 1}, "End": True},
             "failing": {"Type": "Fail", "Error": "Asked", "Cause": "asked to fail"},
             "endless": {"Type": "Wait", "Seconds": 600, "End": True},
             "late": {"Type": "Wait", "Seconds": 30, "End": True},
-        }[kind]
-        machine: dict[str, Any] = {"StartAt": "a", "States": {"a": state}}
+        }
+        machine: dict[str, Any] = {"StartAt": "a", "States": {"a": states[kind]}}
         if kind == "late":
             machine["TimeoutSeconds"] = 1
         name = f"{kind}-{uuid.uuid4().hex}"
@@ -129,6 +129,79 @@ class Jobs:
 
     def _post(self, path: str, body: Any) -> Any:
         return call(self.base_url, "batch", body, path=f"/v1/{path}")
+
+
+class JobRuns:
+    """AWS Glue: moto runs no script, it steps through STARTING, RUNNING and SUCCEEDED. It has no BatchStopJobRun."""
+
+    contract = "aws-glue"
+    service = "glue"
+    unknown = f"jr_{'0' * 64}"
+
+    def __init__(self, server: JobServer, which: str = "url") -> None:
+        self.base_url = str(server.facts[which])
+        self.params = {"job": f"j-{uuid.uuid4().hex[:12]}"}
+        command = {"Name": "glueetl", "ScriptLocation": "s3://bucket/job.py"}
+        self._call("CreateJob", {"Name": self.params["job"], "Role": ROLE, "Command": command})
+
+    def start(self, kind: str) -> dict[str, Any]:
+        return dict(self._call("StartJobRun", {"JobName": self.params["job"], "Arguments": {"--kind": kind}}))
+
+    def _call(self, action: str, body: Any) -> Any:
+        return call(self.base_url, "glue", body, target=f"AWSGlue.{action}")
+
+
+class Builds:
+    """AWS CodeBuild: moto ends every build as SUCCEEDED at the first question, also one that was stopped."""
+
+    contract = "aws-codebuild"
+    service = "codebuild"
+
+    def __init__(self, server: JobServer) -> None:
+        self.base_url = server.url
+        self._project = f"p{uuid.uuid4().hex[:12]}"
+        self.unknown = f"{self._project}:00000000-0000-4000-8000-000000000000"
+        environment = {"type": "LINUX_CONTAINER", "image": "none", "computeType": "BUILD_GENERAL1_SMALL"}
+        source = {"type": "S3", "location": "bucket/source.zip"}
+        self._call("CreateProject", {"name": self._project, "source": source, "environment": environment,
+                                     "artifacts": {"type": "NO_ARTIFACTS"}, "serviceRole": ROLE})  # fmt: skip
+
+    def start(self, kind: str) -> dict[str, Any]:
+        artifacts = {"type": "S3", "location": f"bucket/{kind}"}
+        return dict(self._call("StartBuild", {"projectName": self._project, "artifactsOverride": artifacts}))
+
+    def _call(self, action: str, body: Any) -> Any:
+        return call(self.base_url, "codebuild", body, target=f"CodeBuild_20161006.{action}")
+
+
+class Statements:
+    """AWS Redshift Data: a statement of moto stays STARTED until it is cancelled."""
+
+    contract = "aws-redshift"
+    service = "redshift-data"
+    unknown = "00000000-0000-4000-8000-000000000000"
+
+    def __init__(self, server: JobServer) -> None:
+        self.base_url = server.url
+
+    def start(self, kind: str) -> dict[str, Any]:
+        body = {"ClusterIdentifier": "c", "Database": "d", "DbUser": "u", "Sql": f"select '{kind}'"}
+        return dict(call(self.base_url, "redshift-data", body, target="RedshiftData.ExecuteStatement"))
+
+
+class Detections:
+    """AWS Textract: moto has read every document at once, and found nothing on it."""
+
+    contract = "aws-textract"
+    service = "textract"
+    unknown = "none"
+
+    def __init__(self, server: JobServer) -> None:
+        self.base_url = server.url
+
+    def start(self, kind: str) -> dict[str, Any]:
+        body = {"DocumentLocation": {"S3Object": {"Bucket": "bucket", "Name": f"{kind}.pdf"}}}
+        return dict(call(self.base_url, "textract", body, target="Textract.StartDocumentTextDetection"))
 
 
 def now_text() -> str:

@@ -107,5 +107,61 @@ job = batch(slow, "submitjob", {"jobName": "nap-b", "jobQueue": n, "jobDefinitio
 job_states(slow, "job that waits for another", job, ("PENDING",))
 batch(slow, "terminatejob", {"jobId": job, "reason": "cancelled by an operator"}, "terminate the job")
 job_states(slow, "job after the terminate", job, ("FAILED",))
+def glue(r, action, body, note="", keep=True):
+    return ask(r, "glue", "/", body, f"AWSGlue.{action}", note, keep)
+
+
+def glue_run(r, note):
+    name = uuid.uuid4().hex[:8]
+    glue(r, "CreateJob", {"Name": name, "Role": ROLE, "Command": {"Name": "glueetl", "ScriptLocation": "s3://bucket/job.py"}}, keep=False)
+    return name, glue(r, "StartJobRun", {"JobName": name}, note)[2]["JobRunId"]
+
+
+name, run = glue_run(fast, "start job run")
+SEEN["job run"] = states(fast, "job run", lambda k: glue(fast, "GetJobRun", {"JobName": name, "RunId": run}, keep=k),
+                         lambda st, h, js: js["JobRun"]["JobRunState"], lambda x: x == "SUCCEEDED", 0.1, 20)
+glue(fast, "GetJobRun", {"JobName": name, "RunId": run + "x"}, "unknown job run")
+glue(fast, "GetJobRun", {"JobName": name + "x", "RunId": run}, "job run of an unknown job")
+name, run = glue_run(slow, "start job run that stays starting")
+glue(slow, "GetJobRun", {"JobName": name, "RunId": run}, "job run that stays starting")
+glue(slow, "BatchStopJobRun", {"JobName": name, "JobRunIds": [run]}, "stop the job run: moto has no such action")
+
+
+def build(action, body, note="", keep=True):
+    return ask(fast, "codebuild", "/", body, f"CodeBuild_20161006.{action}", note, keep)
+
+
+name = f"p{uuid.uuid4().hex[:8]}"
+build("CreateProject", {"name": name, "source": {"type": "S3", "location": "bucket/source.zip"}, "artifacts": {"type": "NO_ARTIFACTS"},
+                        "environment": {"type": "LINUX_CONTAINER", "image": "none", "computeType": "BUILD_GENERAL1_SMALL"},
+                        "serviceRole": ROLE}, keep=False)
+one = build("StartBuild", {"projectName": name, "artifactsOverride": {"type": "S3", "location": "bucket"}}, "start build")[2]["build"]["id"]
+build("BatchGetBuilds", {"ids": [one]}, "build")
+build("StopBuild", {"id": one}, "stop the build")
+build("BatchGetBuilds", {"ids": [one]}, "build after the stop: moto says that it succeeded")
+build("BatchGetBuilds", {"ids": [f"{name}:none"]}, "unknown build: left out, and not in buildsNotFound")
+
+
+def statement(action, body, note="", keep=True):
+    return ask(fast, "redshift-data", "/", body, f"RedshiftData.{action}", note, keep)
+
+
+one = statement("ExecuteStatement", {"ClusterIdentifier": "c", "Database": "d", "DbUser": "u", "Sql": "select 1"}, "start statement")[2]["Id"]
+statement("DescribeStatement", {"Id": one}, "statement: never ends by itself")
+statement("CancelStatement", {"Id": one}, "cancel the statement")
+statement("DescribeStatement", {"Id": one}, "statement after the cancel")
+statement("CancelStatement", {"Id": one}, "cancel it again")
+statement("DescribeStatement", {"Id": "00000000-0000-4000-8000-000000000000"}, "unknown statement")
+
+
+def textract(action, body, note="", keep=True):
+    return ask(fast, "textract", "/", body, f"Textract.{action}", note, keep)
+
+
+document = {"DocumentLocation": {"S3Object": {"Bucket": "bucket", "Name": "page.pdf"}}}
+one = textract("StartDocumentTextDetection", document, "start text detection")[2]["JobId"]
+textract("GetDocumentTextDetection", {"JobId": one, "MaxResults": 1}, "text detection")
+textract("GetDocumentTextDetection", {"JobId": "none", "MaxResults": 1}, "unknown text detection")
+ask(fast, "bedrock", "/model-invocation-job", {"jobName": "j"}, note="start model invocation job: moto has no such action")
 save(out, {"server": "moto 5.2.5", "states_seen": SEEN, "exchanges": fast.clean(fast.log) + slow.clean(slow.log)})
 print(SEEN)

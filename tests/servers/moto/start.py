@@ -2,9 +2,10 @@
 
     python start.py DIR PORT [--install-only]
 Three of them, because what moto simulates is a setting of a whole server:
- - PORT    Athena queries step through their states; Batch jobs succeed at once; state machines are executed
- - PORT+1  Athena queries stay queued; Batch jobs step through their states by time and end as failed (no container
-           can be started: DOCKER_HOST leads nowhere)
+ - PORT    Athena queries and Glue job runs step through their states; Batch jobs succeed at once; state machines are
+           executed
+ - PORT+1  Athena queries stay queued, Glue job runs stay starting; Batch jobs step through their states by time and end
+           as failed (no container can be started: DOCKER_HOST leads nowhere)
  - PORT+2  as PORT, and from the setting up on every request's signature is verified against the access key
 """
 import json
@@ -53,9 +54,10 @@ for url in urls:
     s.wait_http(f"{url}/moto-api/", 120, codes=(200,))
     tell(url, "config", {"batch": {"use_docker": url == urls[1]}, "stepfunctions": {"execute_state_machine": True}})
 plain, slow, checked = urls
-for url in (plain, checked):
-    tell(url, "state-manager/set-transition", {"model_name": "athena::execution", "transition": {"progression": "manual", "times": 1}})
-tell(slow, "state-manager/set-transition", {"model_name": "athena::execution", "transition": {"progression": "manual", "times": 1_000_000}})
+for model in ("athena::execution", "glue::job_run"):
+    for url in (plain, checked):
+        tell(url, "state-manager/set-transition", {"model_name": model, "transition": {"progression": "manual", "times": 1}})
+    tell(slow, "state-manager/set-transition", {"model_name": model, "transition": {"progression": "manual", "times": 1_000_000}})
 tell(slow, "state-manager/set-transition", {"model_name": "batch::job", "transition": {"progression": "time", "seconds": STEP_S}})
 iam(checked, Action="CreateUser", UserName="caller")
 policy = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}
