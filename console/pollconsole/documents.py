@@ -30,13 +30,18 @@ from pollcore.facts import (
 )
 
 
-def contract(read: Any) -> dict[str, Any]:
-    """What an operator wants to know of a contract, without its rules."""
+def contract(read: Any, text_digest: str) -> dict[str, Any]:
+    """What an operator wants to know of a contract, without its rules.
+
+    `digest` is that of operations and cards: text and settings of the instance; `text_digest` is the text's alone, the
+    same under whatever instance.
+    """
     policy = read.policy
     return {
         "contract": read.name,
         "title": read.title,
         "digest": read.digest,
+        "text_digest": text_digest,
         "origins": list(read.origins),
         "base_url": read.base_url,
         "allow_http": read.allow_http,
@@ -61,7 +66,9 @@ def contract(read: Any) -> dict[str, Any]:
         "extend": [size.label for size in policy.extend],
         "max_extensions": policy.max_extensions,
         "cancel": policy.cancel is not None,
+        "force_cancel": policy.force_cancel is not None,
         "resubmit": policy.can_resubmit,
+        "batch": _batch(read),
         "final_states": list(read.final_states),
     }
 
@@ -75,6 +82,12 @@ def marks(read: Any, known: Any) -> dict[str, Any]:
         "decided_at": None if known is None or known.decided_at is None else iso(known.decided_at),
         "decided_by": None if known is None else known.decided_by,
     }
+
+
+def _batch(read: Any) -> dict[str, Any] | None:
+    """R39: how many operations one status request asks for, and how long one waits for company; None: one."""
+    plan = read.steps[0].batch
+    return None if plan is None else {"max": plan.most, "gather_ms": plan.gather}
 
 
 def _limits(limits: Any) -> dict[str, Any]:

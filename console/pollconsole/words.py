@@ -85,6 +85,11 @@ def clock(at: Instant | None, now: Instant) -> str:
     return clock_time(at) if abs(at - now) < 12 * HOUR else iso(at)
 
 
+def counted(number: int, name: str) -> str:
+    """`1 request`, `1,204 requests`."""
+    return f"{number:,} {name}{'' if number == 1 else 's'}"
+
+
 def of(used: int, allowed: int) -> str:
     """`3/12`."""
     return f"{used}/{allowed}"

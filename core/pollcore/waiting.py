@@ -6,7 +6,7 @@ Must not know: the store, event loops, commands. Source: spec S3, S4, G5, O8.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from typing import Final, Protocol
 
@@ -77,6 +77,23 @@ class Beat(Protocol):
     def boot_id(self) -> str: ...
 
 
+class Named(Beat, Protocol):
+    """A heartbeat that says whose it is."""
+
+    @property
+    def owner(self) -> str: ...
+    @property
+    def host(self) -> str: ...
+
+
+IsGone = Callable[[str, str], bool]
+"""(owner, host) -> whether that worker is proved to have ended; False: it lives, or nobody knows."""
+
+
+def _nobody_knows(_owner: str, _host: str) -> bool:
+    return False
+
+
 def silent_ms(beats: Iterable[Beat], now: Moment) -> int | None:
     """ms since the newest heartbeat, never negative; None: no core ever ran on this store.
 
@@ -86,9 +103,18 @@ def silent_ms(beats: Iterable[Beat], now: Moment) -> int | None:
     return max(0, min(ages)) if ages else None
 
 
-def core_silence(beats: Iterable[Beat], now: Moment) -> int | None:
-    """`silent_ms` of the workers that poll."""
-    return silent_ms([beat for beat in beats if beat.kind in POLLING_KINDS], now)
+def core_silence(beats: Iterable[Named], now: Moment, is_gone: IsGone = _nobody_knows) -> int | None:
+    """`silent_ms` of the workers that poll.
+
+    A worker that is proved to have ended leaves a heartbeat that is still fresh: without one that lives, the silence
+    is longer than SILENT_AFTER_MS whatever its age, so that a wait need not sit a minute beside a core that is gone.
+    """
+    polling = [beat for beat in beats if beat.kind in POLLING_KINDS]
+    silent = silent_ms(polling, now)
+    if silent is None or not is_running(silent):
+        return silent  # long silent: no proof is wanted
+    living = silent_ms([beat for beat in polling if not is_gone(beat.owner, beat.host)], now)
+    return living if is_running(living) else SILENT_AFTER_MS + 1
 
 
 def is_running(silent: int | None) -> bool:

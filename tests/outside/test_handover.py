@@ -71,8 +71,8 @@ def test_what_others_wrote_is_made_harmless() -> None:
         "paused": [{"provider": HOSTILE, "account": HOSTILE, "until": "t", "by": HOSTILE}],
         "sessions": [{"credential": HOSTILE, "run": HOSTILE, "until": "t", "calls": 2, "calls_left": 1}],
         "audit": {"begun": True, "links": 1, "head": "00", "anchored": False, "alarm": None, "why": HOSTILE},
-        "decided": [{"at": "t", "event": "granted", "decision": "extend", "operation_id": HOSTILE, "operator": HOSTILE,
-                     "caller": None, "text": HOSTILE}],
+        "decided": [{"at": "t", "event": "granted", "decision": "extend", "detail": HOSTILE, "operation_id": HOSTILE,
+                     "operator": HOSTILE, "caller": None, "text": HOSTILE}],
     }  # fmt: skip
     lines = list(takeover.page(view))
     assert all(line.isprintable() for line in lines)

@@ -29,11 +29,13 @@ SHOWN_HEADERS: Final = frozenset(
 """Of an answer: what contracts read most. Cookies and the like stay out."""
 
 
-def refuse_untriable(core: Core, name: str) -> None:
-    """For a home without a store; see `trying.refuse_undecided`. Raises Refused, NotFound, ContractError."""
-    from pollcore.actions.trying import refuse_undecided
+def refuse_untriable(core: Core, spec: Mapping[str, Any]) -> None:
+    """For a home without a store; see `trying.refuse_untriable`. Raises Refused, NotFound, ContractError."""
+    import asyncio
 
-    refuse_undecided(core.contracts.find(name))
+    from pollcore.actions import SubmitSpec
+
+    asyncio.run(core.actions.refuse_untriable(SubmitSpec(**spec)))
 
 
 async def try_provider(core: Core, spec: Mapping[str, Any]) -> dict[str, Any]:

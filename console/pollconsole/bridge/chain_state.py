@@ -17,6 +17,7 @@ from pollcore.facts import Instant, PollconsoleError
 
 if TYPE_CHECKING:
     from pollcore.assembly import Core
+    from pollcore.ports import AuditLink
 
 
 class ChainState(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,6 +44,9 @@ class ChainState(msgspec.Struct, frozen=True, kw_only=True):
     head: str = ""
     """Hash of the last link, hex; empty: it is torn."""
     events: int = 0
+    events_before: int | None = None
+    """Events that were recorded before the chain began, which it does not hold; None: its first link is archived, or
+    says nothing."""
     checkpoints: int = 0
     signed_to: int = 0
     signed_at: Instant | None = None
@@ -71,6 +75,7 @@ async def chain_state(core: Core) -> ChainState:
     else:
         anchored_to = found.seq if found is not None else 0
     seen = await asyncio.to_thread(overview, core.home.database, anchored_to)
+    first = await core.store.audit_links(limit=1)
     log = seen.log
     return ChainState(
         begun=log is not None or seen.links > 0,
@@ -87,6 +92,7 @@ async def chain_state(core: Core) -> ChainState:
         links=seen.links,
         head=seen.head.hex(),
         events=seen.events,
+        events_before=_before(first[0]) if first else None,
         checkpoints=seen.checkpoints,
         signed_to=seen.signed_to,
         signed_at=seen.signed_at,
@@ -94,6 +100,18 @@ async def chain_state(core: Core) -> ChainState:
         anchored_to=anchored_to,
         anchored_at=seen.anchored_at,
     )
+
+
+def _before(first: AuditLink) -> int | None:
+    """What the first link of the log says; None: it is another link, or damaged (the verification tells that)."""
+    from pollcore.chain import control, layout
+
+    if first.seq != 1:
+        return None
+    try:
+        return control.decode(layout.content(first.blob), control.Begin).events_before
+    except ValueError:
+        return None
 
 
 def audit_trouble(core: Core) -> tuple[str, bool] | None:

@@ -12,7 +12,7 @@ import msgspec
 
 from pollconsole import documents, words
 from pollconsole.bridge import saved
-from pollcore.facts import Answer, Decision, Escalate, Fault, Memory, Moment, Observation, Refused, StopDetail
+from pollcore.facts import FORCE, Answer, Decision, Escalate, Fault, Memory, Moment, Observation, Refused, StopDetail
 
 if TYPE_CHECKING:
     from pollcore.assembly import Core
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 EXAMPLE_CHILD: Final = "example-child"
 EXAMPLE_JOB: Final = "example-job"
 CANCEL: Final = "cancel"
+FORCE_CANCEL: Final = "cancel.force"
+"""Not steps of a chain: what the answer belongs to (`explain`)."""
 _UNREAD: Final[dict[str, Any]] = {"rule": None, "read": [], "body_fault": None, "observation": None}
 """Of a fault, and of an answer that is none to a status request."""
 Known = Mapping[str, "ContractKnown"]
@@ -99,8 +101,14 @@ def marks(contract: Contract, known: Known | None) -> dict[str, Any]:
 def provider(core: Core, name: str, known: Known | None = None) -> dict[str, Any]:
     """One contract under the settings of its instance. Raises NotFound, ContractError."""
     contract = core.contracts.find(name)
-    view = {"name": name, **documents.contract(contract), "marks": marks(contract, known)}
+    view = {"name": name, **_document(contract), "marks": marks(contract, known)}
     return {**view, "text": contract.snapshot_text}
+
+
+def _document(contract: Contract) -> dict[str, Any]:
+    from pollcore.contract.digest import digest_of
+
+    return documents.contract(contract, digest_of(contract.snapshot_text, {}))
 
 
 def check_contract(text: str, filename: str) -> dict[str, Any]:
@@ -114,7 +122,7 @@ def check_contract(text: str, filename: str) -> dict[str, Any]:
         "findings": [words.sentence(f"{filename}:{'' if finding.line else ' '}{finding}") for finding in found],
         "found": [msgspec.structs.asdict(finding) for finding in found],
         "warnings": sum(finding.level == "warning" for finding in found),
-        **documents.contract(contract),
+        **_document(contract),
     }
 
 
@@ -134,6 +142,7 @@ def explain(
     params: Mapping[str, str],
     step: str | None = None,
     state: str | None = None,
+    others: int = 0,
 ) -> dict[str, Any]:
     """How *answer* would be taken and read by a contract and decided, for a fresh operation just under way.
 
@@ -141,8 +150,10 @@ def explain(
         text: the contract's text when *name* is a file.
         job_id: None: `EXAMPLE_JOB`.
         step: which step of the chain *answer* belongs to; None: the status request. A child of `each` is the only one.
-            `cancel`, where no step is called so: it answers the documented cancel, and nothing is decided.
+            `cancel`, where no step is called so, or `cancel.force`: it answers the documented cancel, or force-cancel,
+            and nothing is decided.
         state: the job was seen in it before; None: it was never seen.
+        others: so many other jobs were asked for in the same request (`[status.batch]`).
 
     Raises NotFound, ContractError; Refused: the contract has no such step, cancel or parameter.
     """
@@ -153,8 +164,8 @@ def explain(
     given = check_params(contract, dict(params), complete=False)
     now = core.clock.now()
     timed = msgspec.structs.replace(answer, sent_at=now.wall, answered_at=now.wall)
-    if step == CANCEL and all(one.name != CANCEL for one in contract.steps):
-        cancel = saved.cancel_view(contract, timed, now.wall)
+    if step in (CANCEL, FORCE_CANCEL) and all(one.name != step for one in contract.steps):
+        cancel = saved.cancel_view(contract, timed, now.wall, FORCE if step == FORCE_CANCEL else None)
         return {"contract": contract.name, **_UNREAD, "fault": None, "cancel": cancel, "decision": None, "card": None}
     operation = documents.example_operation(contract, now, job_id or EXAMPLE_JOB, given)
     if step is not None:
@@ -163,10 +174,12 @@ def explain(
         seen = {"first_seen_at": now.wall, "polls": 1, "last_state": state, "in_a_row": 1}
         memory = msgspec.structs.replace(operation.memory, **seen)
         operation = msgspec.structs.replace(operation, memory=memory, last_known_state=state)
-    return {"contract": contract.name, **_decided(contract, operation, timed, now, job_id is None)}
+    return {"contract": contract.name, **_decided(contract, operation, timed, now, job_id is None, others)}
 
 
-def _decided(contract: Contract, operation: Operation, answer: Answer, now: Moment, example: bool) -> dict[str, Any]:
+def _decided(
+    contract: Contract, operation: Operation, answer: Answer, now: Moment, example: bool, others: int = 0
+) -> dict[str, Any]:
     from pollcore import decide, reading
 
     step = next((one for one in contract.steps if one.name == operation.memory.step), contract.steps[0])
@@ -174,9 +187,9 @@ def _decided(contract: Contract, operation: Operation, answer: Answer, now: Mome
     why, memory = _UNREAD, operation.memory
     seen: Observation | Fault
     if isinstance(taken, Fault):
-        seen = taken
+        seen = msgspec.structs.replace(taken, apart=others > 0 and taken.kind in decide.INTEGRATION_FAULTS)
     else:
-        read = reading.explain(contract, operation, taken, now, _asked(contract, operation))
+        read = reading.explain(contract, operation, taken, now, _asked(contract, operation), others)
         why, seen, memory = explained(read), read.observation, read.memory
     decision = decide.decide(operation, seen, policy=contract.policy, now=now, draw=0.5)
     view = {

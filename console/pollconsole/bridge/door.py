@@ -8,10 +8,11 @@ from __future__ import annotations
 import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, cast
 
 if TYPE_CHECKING:
     from pollcore.adapters.config import Config
+    from pollcore.adapters.store import ThreadedStore
     from pollcore.adapters.store.ahead import Found
     from pollcore.assembly import Core
     from pollcore.ports import Clock
@@ -136,7 +137,17 @@ def without_store(home: Path | None) -> Core:
 
     core = open_core(home)
     core.config = config(home)
+    core.store = cast("ThreadedStore", _Unopened())
     return core
+
+
+class _Unopened:
+    """Stands where the store is of a core that was not opened: what asks nothing of it works, all else says so."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        from pollcore.facts import StoreUnusable
+
+        raise StoreUnusable(f"the store was not opened (asked for {name})")
 
 
 def config(home: Path | None) -> Config:

@@ -150,6 +150,8 @@ def _decision(event: AuditEvent) -> dict[str, Any]:
         "granted": event.event is EventName.GRANTED,
         "operation_id": event.operation_id,
         "decision": event.decision,
+        # the kind alone tells neither which size nor which cancel
+        "detail": event.detail,
         "operator": event.operator,
         "caller": event.caller,
         "text": event.text,
@@ -170,6 +172,7 @@ async def _audit(core: Core) -> dict[str, Any]:
     """Head and anchor; what cannot be read is said."""
     try:
         await core.audit.load(core.store)
+        await core.audit.anchor(core.store, core.clock.now())  # compared with the chain: a cut is no mere count
         state = await chain_state(core)
     except PollconsoleError as error:
         return {

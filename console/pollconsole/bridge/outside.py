@@ -32,19 +32,19 @@ def beside(
 
     Raises Refused, code `metrics`: *listen* cannot be listened on. An address of the settings that cannot be is said.
     """
-    tasks = [asyncio.create_task(_guarded(core.send_notices(say), "notices", say))]
+    tasks: list[asyncio.Task[None]] = []
     asked = listen or core.config.metrics
     if asked is not None:
         try:
             address, tell = core.metrics(controller, asked)
         except Refused as error:
             if listen is not None:
-                tasks[0].cancel()
                 raise
             say(f"{error}; polling goes on without")
         else:
             say(f"health and figures: http://{address}/healthz and http://{address}/metrics")
             tasks.append(asyncio.create_task(_guarded(tell(), "metrics", say)))
+    tasks.append(asyncio.create_task(_guarded(core.send_notices(say), "notices", say)))
     return tasks
 
 

@@ -225,8 +225,18 @@ async def move_keys(core: Core, operator: str) -> dict[str, Any]:
 
 
 async def accept_loss(core: Core, because: str) -> None:
-    """Go on after a loss that the anchor knows of, on record. Raises Refused, CredentialUnavailable."""
+    """Go on after a loss that the anchor knows of, on record. Raises CredentialUnavailable; Refused: nothing is lost.
+
+    A whole log keeps no record of a loss that never was: everybody who verifies it would read that.
+    """
     from pollcore.adapters.audit_epochs import accept_loss as accept
 
     await core.prepare()
+    await core.audit.anchor(core.store, core.clock.now())
+    state = core.audit.state
+    if not state.alarm and state.why is None:
+        raise Refused(
+            "nothing is lost: the chain holds the link that the anchor knows ('pollconsole audit verify' proves it)",
+            code="no_loss",
+        )
     await accept(core.audit, core.store, core.clock.now(), because)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pollcore.facts import Answer, Fault, FaultKind, Instant, Refused
+from pollcore.facts import Answer, Fault, FaultKind, Instant
 
 if TYPE_CHECKING:
     from pollcore.contract import Contract
@@ -45,14 +45,15 @@ def fault_view(fault: Fault | None) -> dict[str, Any] | None:
     return None if fault is None else {"kind": fault.kind.value, "text": fault.text}
 
 
-def cancel_view(contract: Contract, answer: Answer, at: Instant) -> dict[str, Any]:
-    """What *answer* to the documented cancel would be taken for: *outcome* `done`, `refused`, `unknown`, and *detail*.
+def cancel_view(contract: Contract, answer: Answer, at: Instant, step: str | None = None) -> dict[str, Any]:
+    """What *answer* to the documented cancel (*step* `force`: the force-cancel) would be taken for: *outcome* `done`,
+    `refused`, `unknown`, and *detail*.
 
-    Raises Refused: the contract documents no cancel.
+    Raises Refused: the contract documents none.
     """
     from pollcore import reading
+    from pollcore.contract.requests import cancel_plan
 
-    if contract.cancel is None:
-        raise Refused(f"{contract.name}: the contract documents no cancel", code="not_documented")
-    outcome, detail = reading.read_cancel(contract, received(contract.cancel.request.method, answer, at))
+    plan = cancel_plan(contract, step)
+    outcome, detail = reading.read_cancel(contract, received(plan.request.method, answer, at), step)
     return {"outcome": outcome.value, "detail": detail}

@@ -53,8 +53,8 @@ __all__ = [
 
 
 async def silence_of(core: Core) -> int | None:
-    """ms since a polling core last gave a sign of life; None: never."""
-    return core_silence(await core.store.workers(), core.clock.now())
+    """ms since a polling core last gave a sign of life; one that has ended counts as silent at once; None: never."""
+    return core_silence(await core.store.workers(), core.clock.now(), core.is_gone)
 
 
 async def changed(core: Core, after: int, ids: Collection[str]) -> Sequence[Operation]:
@@ -68,7 +68,7 @@ def feed(core: Core) -> Feed:
     """One look at the store for all waiters of this process."""
     from pollcore.client import Feed as Shared
 
-    return Shared(core.store, core.clock)
+    return Shared(core.store, core.clock, core.is_gone)
 
 
 async def listed_as(core: Core, operation: Operation, state: str) -> str | None:

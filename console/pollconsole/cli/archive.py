@@ -58,15 +58,11 @@ def archive(
         out.text("\n".join(_told(made)))
 
 
-def _count(number: int, name: str) -> str:
-    return f"{number:,} {name}{'' if number == 1 else 's'}"
-
-
 def _told(made: dict[str, Any]) -> list[str]:
     amount = (
-        f"{_count(made['requests'], 'request')} of {_count(made['operations'], 'operation')}, "
-        f"{_count(made['links'], 'link')} of {_count(made['epochs'], 'epoch')}, "
-        f"{_count(made['events'], 'event')} of the story"
+        f"{words.counted(made['requests'], 'request')} of {words.counted(made['operations'], 'operation')}, "
+        f"{words.counted(made['links'], 'link')} of {words.counted(made['epochs'], 'epoch')}, "
+        f"{words.counted(made['events'], 'event')} of the story"
     )
     if made["archive"] is None:
         some = made["operations"] or made["links"]

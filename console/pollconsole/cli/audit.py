@@ -5,6 +5,7 @@ Job: arguments, lines for people, exit codes of the proof. Must not know: how a 
 
 from __future__ import annotations
 
+import shlex
 import sys
 from typing import Any, Final
 
@@ -53,6 +54,19 @@ LIMITS: Final = (
 )
 
 
+VERDICTS: Final = {
+    0: "intact",
+    20: "altered",
+    21: "removed or reordered",
+    22: "truncated",
+    23: "torn last write",
+    24: "missing",
+    25: "only an unsigned tail",
+    26: "of another log",
+}
+"""Exit codes of `audit verify`; fixed."""
+
+
 @click.group(
     "audit",
     cls=LazyGroup,
@@ -68,6 +82,7 @@ def audit() -> None:
     "pollconsole audit verify",
     "pollconsole audit verify evidence.jsonl --key pollconsole/... --expect-head head.txt",
     short_help="Prove that the record is whole; needs no secret.",
+    exits=VERDICTS,
 )
 @click.argument("file", type=File(), required=False)
 @click.option("--expect-head", "heads", multiple=True, metavar="HEAD", help=HEAD_HELP)
@@ -87,8 +102,7 @@ def verify(
 ) -> None:
     """Prove this home's record, or FILE (from 'audit export' or 'archive', or a backup of a store).
 
-    Exit 0 intact, 20 altered, 21 removed or reordered, 22 truncated, 23 torn last write, 24 missing, 25 unsigned tail
-    only, 26 another log.
+    The exit code tells the gravest fault found.
     """
     if with_key and file is not None:
         raise Refused("--with-key holds the rows of this home's store against its chain; FILE has none", code="usage")
@@ -143,7 +157,8 @@ def export(common: Common, file: str) -> None:
     if common.json:
         out.document(made)
         return
-    out.text(f"{made['links']:,} links in {made['file']}; verify with: audit verify FILE --key {made['key']}")
+    again = f"pollconsole audit verify {shlex.quote(str(made['file']))} --key {made['key']}"
+    out.text(f"{made['links']:,} links in {made['file']}; verify with: {again}")
     if not made["signed"]:
         out.note(f"its last links are under no checkpoint: {made['why'] or 'the signing key is not at hand'}")
 

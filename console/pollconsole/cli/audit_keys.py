@@ -14,7 +14,7 @@ import click
 from pollconsole import bridge
 from pollconsole.bridge import proof
 from pollconsole.cli import calls, out
-from pollconsole.cli.base import Common, command, pass_common
+from pollconsole.cli.base import Common, command, pass_common, raise_missing
 from pollconsole.cli.upkeep import since_instant
 from pollconsole.cli.values import MAX_BECAUSE, Text, When, caller_option
 from pollcore.facts import Instant, Refused, parse_instant
@@ -43,7 +43,7 @@ def new_keys(common: Common) -> None:
 )
 @click.argument("epoch", type=click.IntRange(0, 1 << 30), required=False)
 @click.option("--before", type=When(), metavar="SPAN|TIME", help="Every epoch that was over so long ago, or before.")
-@click.option("--because", required=True, type=Text(MAX_BECAUSE), metavar="TEXT", help="Why; it is recorded.")
+@click.option("--because", type=Text(MAX_BECAUSE), metavar="TEXT", help="Why; it is recorded.  [required]")
 @click.option("--yes", is_flag=True, help="Do not ask; without a terminal nothing is done unless this is given.")
 @caller_option
 @pass_common
@@ -51,7 +51,7 @@ def forget(
     common: Common,
     epoch: int | None,
     before: tuple[int | None, Instant | None] | None,
-    because: str,
+    because: str | None,
     yes: bool,
     caller: str | None,
 ) -> None:
@@ -60,8 +60,11 @@ def forget(
     EPOCH, or --before. What was sealed under these keys cannot be read again anywhere, in exports and archives neither.
     It is on record before a key is gone. On a terminal the epochs must be typed to confirm.
     """
-    if (epoch is None) == (before is None):
-        raise Refused("name one EPOCH, or --before", code="usage")
+    missing = ["EPOCH, or --before SPAN|TIME"] if epoch is None and before is None else []
+    raise_missing([*missing, *(["--because TEXT"] if because is None else [])])
+    assert because is not None
+    if epoch is not None and before is not None:
+        raise Refused("name one EPOCH, or --before; not both", code="usage")
 
     async def find(core: bridge.Core) -> list[int]:
         if epoch is not None:
@@ -131,11 +134,18 @@ def move_keys(common: Common, caller: str | None) -> None:
     short_help="Go on after a loss, on record.",
 )
 @click.option(
-    "--because", required=True, metavar="TEXT", help="What happened; everybody who verifies the log reads it."
+    "--because",
+    type=Text(MAX_BECAUSE),
+    required=True,
+    metavar="TEXT",
+    help="What happened; everybody who verifies the log reads it.",
 )
 @pass_common
 def accept_loss(common: Common, because: str) -> None:
-    """Go on although the anchor knows links that are gone (a backup was put back). The chain keeps a record of it."""
+    """Go on although the anchor knows links that are gone (a backup was put back).
+
+    The chain keeps a record of it.
+    """
 
     async def body(core: bridge.Core) -> None:
         await proof.accept_loss(core, because)

@@ -59,10 +59,10 @@ def show(
     until: At | None,
     follow: bool,
 ) -> None:
-    """Tell the story, one line an event, times in UTC. Filters are all to hold; the same one repeated: one of them.
+    """Tell the story, one line an event, times in UTC.
 
-    Refused grants, denials and approvals that expired are told like grants. It ends with the newest event, or, with
-    --follow, when it is interrupted.
+    Filters are all to hold; the same one repeated: one of them. Refused grants, denials and approvals that expired
+    are told like grants. It ends with the newest event, or, with --follow, when it is interrupted.
     """
     chosen = frozenset(map(EventName, names)) | (event_pages.DECISIONS if decided else frozenset())
 

@@ -11,11 +11,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+EXITS: Final[Mapping[int, str]] = {0: "done", 1: "a fault on our side", 2: "usage, or refused input"}
+"""What ends every command; a command adds its own codes, or says more of one of these."""
+UNITS: Final[Mapping[str, str]] = {
+    "SPAN": "days, hours, minutes, seconds: 90s, 40m, 2h, 1d, 1h30m",
+    "TIME": "ISO 8601 with a zone: 2026-03-02T10:40:00Z, 2026-03-02T12:40:00+02:00",
+}
+"""What the value of an option with such a metavar is written as."""
+EXITS_OF_ALL: Final = "and 130 interrupted, 141 the reader of the output went away"
 
 
 @dataclass
@@ -91,21 +100,59 @@ def refuse_twice(command: click.Command, ctx: click.Context, args: Sequence[str]
             raise click.UsageError(f"{param.opts[0]} is there twice; give it once", ctx)
 
 
-class Command(click.Command):
-    """A command that takes the common options and shows examples after its help."""
+def refuse_missing(command: click.Command, ctx: click.Context, args: Sequence[str]) -> None:
+    """Raises UsageError that names every required argument and option that is not there: click tells one at a time."""
+    if ctx.resilient_parsing:
+        return
+    values, _, order = command.make_parser(ctx).parse_args(args=list(args))
+    if command.get_help_option(ctx) in order:
+        return
+    raise_missing(
+        [
+            param.make_metavar(ctx)
+            if isinstance(param, click.Argument)
+            else f"{param.opts[0]} {param.make_metavar(ctx)}"
+            for param in command.get_params(ctx)
+            if param.required and param.value_is_missing(param.consume_value(ctx, values)[0])
+        ],
+        ctx,
+    )
 
-    def __init__(self, *args: Any, examples: Sequence[str] = (), **kwargs: Any) -> None:
+
+def raise_missing(missing: Sequence[str], ctx: click.Context | None = None) -> None:
+    """Raises UsageError unless *missing*, each with its value's name, is empty."""
+    if missing:
+        raise click.UsageError(f"missing: {', '.join(missing)}", ctx)
+
+
+class Command(click.Command):
+    """A command that takes the common options and shows examples and exit codes after its help.
+
+    *exits*: codes beside those of every command, or more about one of them.
+    """
+
+    def __init__(
+        self, *args: Any, examples: Sequence[str] = (), exits: Mapping[int, str] | None = None, **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
         self.params.extend(common_options())
         self.examples = tuple(examples)
+        self.exits = {**EXITS, **(exits or {})}
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        refuse_twice(self, ctx, args)
-        return super().parse_args(ctx, args)
+        try:
+            refuse_twice(self, ctx, args)
+            refuse_missing(self, ctx, args)
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            error.ctx = error.ctx or ctx  # an option without its value: click forgets whose it is
+            raise
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         super().format_epilog(ctx, formatter)
+        _write_units(self.get_params(ctx), formatter)
         _write_examples(self.examples, formatter)
+        _write_exits(self.exits, formatter)
 
 
 class LazyGroup(click.Group):
@@ -116,14 +163,23 @@ class LazyGroup(click.Group):
     def __init__(
         self, *args: Any, lazy: Mapping[str, tuple[str, str]] | None = None, examples: Sequence[str] = (), **kwargs: Any
     ) -> None:
-        super().__init__(*args, **kwargs)
+        super().__init__(*args, **{"no_args_is_help": False, **kwargs})
         self.params.extend(common_options())
         self.lazy = dict(lazy or {})
         self.examples = tuple(examples)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         refuse_twice(self, ctx, args)
+        self._refuse_no_command(ctx, args)
         return super().parse_args(ctx, args)
+
+    def _refuse_no_command(self, ctx: click.Context, args: Sequence[str]) -> None:
+        """Raises UsageError that names the commands: click answers with its help, as if it were an error's text."""
+        if ctx.resilient_parsing or self.invoke_without_command:
+            return
+        _, rest, order = self.make_parser(ctx).parse_args(args=list(args))
+        if not rest and self.get_help_option(ctx) not in order:
+            raise click.UsageError(f"missing: a command; known are: {', '.join(self.list_commands(ctx))}", ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [*self.lazy, *super().list_commands(ctx)]
@@ -157,6 +213,20 @@ def _write_examples(examples: Sequence[str], formatter: click.HelpFormatter) -> 
         with formatter.section("Examples"):
             for line in examples:
                 formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
+
+
+def _write_units(params: Sequence[click.Parameter], formatter: click.HelpFormatter) -> None:
+    metavars = " ".join(param.metavar or "" for param in params)
+    told = [(name, said) for name, said in UNITS.items() if name in metavars]
+    if told:
+        with formatter.section("Values"):
+            formatter.write_dl(told)
+
+
+def _write_exits(exits: Mapping[int, str], formatter: click.HelpFormatter) -> None:
+    with formatter.section("Exit codes"):
+        formatter.write_dl([(str(code), said) for code, said in sorted(exits.items())])
+        formatter.write_text(EXITS_OF_ALL)
 
 
 def command(name: str, *examples: str, **kwargs: Any) -> Callable[[Callable[..., Any]], Command]:

@@ -172,7 +172,10 @@ def read_secret(lines: int = 1, most: int = MAX_SECRET) -> Secret:
 @command("list", "pollconsole credential list", short_help="Names, kinds, origins; never a secret.")
 @pass_common
 def list_(common: Common) -> None:
-    """List stored credentials: names, kinds, origins, modes. Secrets are never shown."""
+    """List stored credentials: names, kinds, origins, modes.
+
+    Secrets are never shown.
+    """
 
     async def body(core: bridge.Core) -> list[dict[str, Any]]:
         return await bridge.credentials(core)
@@ -193,7 +196,10 @@ def list_(common: Common) -> None:
 @click.argument("name", type=Name())
 @pass_common
 def remove(common: Common, name: str) -> None:
-    """Remove a secret from the keyring. Operations that need it stop with a question."""
+    """Remove a secret from the keyring.
+
+    Operations that need it stop with a question.
+    """
 
     async def body(core: bridge.Core) -> None:
         await bridge.remove_credential(core, name)

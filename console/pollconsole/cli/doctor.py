@@ -51,11 +51,17 @@ class Finding:
         object.__setattr__(self, "text", _ITSELF.sub("", self.text))
 
 
-@command("doctor", "pollconsole doctor", "pollconsole doctor --json", short_help="What is wrong, and how to mend it.")
+@command(
+    "doctor",
+    "pollconsole doctor",
+    "pollconsole doctor --json",
+    short_help="What is wrong, and how to mend it.",
+    exits={0: "nothing is wrong", 1: "something is wrong, or a fault on our side"},
+)
 @click.pass_context
 @pass_common
 def doctor(common: Common, ctx: click.Context) -> None:
-    """Look at paths, settings, store, keyring, clock, contracts and terminal. Exit 1 if something is wrong.
+    """Look at paths, settings, store, keyring, clock, contracts and terminal.
 
     Nothing is made: without a home or a store the rest is looked at alone. '+' is well, '.' is worth knowing, 'x' is
     wrong; '->' says how to mend it.

@@ -68,6 +68,7 @@ def _run_command(arguments: list[str], scrubbed: Sequence[str], own_process: boo
     from pollconsole.cli.root import root
 
     common = Common(own_process=own_process)
+    before = out.printed()
     try:
         if scrubbed:
             out.note(f"ignored: {', '.join(scrubbed)} (variables that could press keys for an operator)")
@@ -76,6 +77,7 @@ def _run_command(arguments: list[str], scrubbed: Sequence[str], own_process: boo
     except BaseException as error:
         # an argument error may be found before --json was read
         as_json = common.json or "--json" in arguments[: _end_of_options(arguments)]
+        as_json = as_json and out.printed() == before  # behind a document, or a part of one, no second one is said
         return _told(error, arguments, as_json=as_json, home=common.home)
     return code if isinstance(code, int) else 0
 

@@ -36,6 +36,8 @@ def report(error: BaseException, *, as_json: bool, home: Path | None, argv: list
         return error.exit_code
     if isinstance(error, click.Abort | KeyboardInterrupt | EOFError):
         out.note("interrupted")
+        if as_json:
+            out.document({"error": {"code": "interrupted", "message": "interrupted"}})
         return INTERRUPTED
     if isinstance(error, BrokenPipeError | out.ReaderLeft):
         forget_stdout()
@@ -45,7 +47,7 @@ def report(error: BaseException, *, as_json: bool, home: Path | None, argv: list
     known = _ours(error)
     if known is not None:
         code, exit_code, details = known
-        return _say(as_json, code, message(error), exit_code, details)
+        return _say(as_json, code, message(error), exit_code, details, hint=_place_hint(code, home))
     if isinstance(error, OSError) and error.filename is None and error.errno is not None:
         forget_stdout()
         return _say(False, "output", f"the output could not be written: {error.strerror}", OUR_FAULT)
@@ -109,6 +111,15 @@ def _help_hint(error: click.ClickException, argv: list[str]) -> str:
     context = getattr(error, "ctx", None)
     path = context.command_path if isinstance(context, click.Context) else "pollconsole"
     return "" if "--help" in argv else f"see: {path} --help"
+
+
+def _place_hint(code: str, home: Path | None) -> str:
+    """Where the settings lie that are wrong: an error in them names file, line and key alone."""
+    if code != "config":
+        return ""
+    from pollconsole import bridge
+
+    return f"in the home {bridge.home_path(home)}; 'pollconsole doctor' looks at all of it"
 
 
 def _plain(value: object) -> Any:

@@ -15,5 +15,10 @@ def warning(silent: int | None) -> str | None:
     """The sentence for stderr; None: a core is running."""
     if is_running(silent):
         return None
-    since = "has run on this home yet" if silent is None else f"has run for {words.ago(silent)}"
+    if silent is None:
+        since = "has run on this home yet"
+    elif silent <= 2 * SILENT_AFTER_MS:  # an ended core counts as silent for a minute, whenever it ended
+        since = "is running"
+    else:
+        since = f"has run for {words.ago(silent)}"
     return f"warning: no core {since}: nothing is polled until 'pollconsole' or 'pollconsole run' is started"

@@ -14,9 +14,11 @@ from pollconsole.cli import calls, out, present
 from pollconsole.cli.base import Common, command, pass_common
 from pollconsole.cli.upkeep import since_instant
 from pollconsole.cli.values import Count, OperationId, ProviderName, When
-from pollcore.facts import Instant, NotFound, Status
+from pollcore.facts import Instant, NotFound, Refused, Status
 
 DEFAULT_LIMIT: Final = 1_000
+MAX_LIMIT: Final = 99_999
+"""Of one answer; the store gives one more, so that it is known whether there are."""
 
 
 @command(
@@ -32,7 +34,9 @@ DEFAULT_LIMIT: Final = 1_000
 )  # fmt: skip
 @click.option("--provider", type=ProviderName(), metavar="P", help="Only this provider.")
 @click.option("--since", type=When(), metavar="SPAN|TIME", help="Submitted since: 1d, or an ISO time.")
-@click.option("--limit", type=Count(), default=DEFAULT_LIMIT, metavar="N", show_default=True, help="At most so many.")
+@click.option("--limit", type=Count(), default=DEFAULT_LIMIT, metavar="N", show_default=True,
+    help=f"At most so many, up to {MAX_LIMIT:,}.",
+)  # fmt: skip
 @pass_common
 def list_operations(
     common: Common,
@@ -43,31 +47,38 @@ def list_operations(
 ) -> None:
     """List operations, newest change first."""
 
-    async def body(core: bridge.Core) -> tuple[list[dict[str, Any]], str, str | None, str, list[bridge.Paused]]:
+    if limit > MAX_LIMIT:
+        raise Refused(
+            f"--limit {limit}: one answer has at most {MAX_LIMIT}; --status, --provider and --since narrow it",
+            code="limit", limit="MAX_LIMIT", asked=limit, allowed=MAX_LIMIT,
+        )  # fmt: skip
+
+    async def body(core: bridge.Core) -> tuple[list[dict[str, Any]], str, str | None, str, list[bridge.Paused], bool]:
         now = core.clock.now().wall
         found = await bridge.operations(
             core,
             statuses=tuple(Status(s) for s in statuses),
             provider=provider,
             since=None if since is None else since_instant(since, now),
-            limit=limit,
+            limit=limit + 1,
         )
+        more, found = len(found) > limit, found[:limit]
         views = [bridge.row(operation) for operation in found]
         unknown = "" if found or provider is None else await _unknown(core, provider)
         held = [one for one in await bridge.pauses(core) if provider in (None, one.provider)]
-        return views, present.rows(found, core.clock.now()), await present.core_warning(core), unknown, held
+        return views, present.rows(found, core.clock.now()), await present.core_warning(core), unknown, held, more
 
-    views, lines, silence, unknown, held = calls.with_core(common, body)
+    views, lines, silence, unknown, held, more = calls.with_core(common, body)
     if common.json:
-        out.document({"operations": views, "pauses": [one.document for one in held]})
+        out.document({"operations": views, "more": more, "pauses": [one.document for one in held]})
     elif views:
         out.text(lines)
     else:
         out.note("no operations" + (" like that" if statuses or provider or since else ""))
     if unknown:
         out.note(unknown)
-    if len(views) == limit:
-        out.note(f"there may be more: only {limit} are shown, newest change first (--limit N)")
+    if more:
+        out.note(f"there are more than these {limit:,}, whose change is the newest: --limit N, at most {MAX_LIMIT:,}")
     for one in held:
         out.note(f"paused: {one.text}; nothing is sent to it")
     if silence:
@@ -107,7 +118,10 @@ def show(common: Common, op: str) -> None:
 )
 @pass_common
 def escalations(common: Common) -> None:
-    """List the open questions, each as its card reads. They are decided by keypress in the console, nowhere else."""
+    """List the open questions, each as its card reads.
+
+    They are decided by keypress in the console, nowhere else.
+    """
 
     async def body(core: bridge.Core) -> tuple[list[dict[str, Any]], list[str]]:
         return await bridge.questions(core)

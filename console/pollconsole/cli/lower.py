@@ -54,20 +54,20 @@ def _tell(common: Common, view: dict[str, Any]) -> None:
 close = _lowering(
     ChoiceKind.CLOSE,
     "Stop watching an operation.",
-    "Stop watching an operation, for good. This says nothing about the provider's job, which may go on.",
+    "Stop watching an operation, for good.\n\nThis says nothing about the provider's job, which may go on.",
     "the report is not needed any more",
 )
 hold = _lowering(
     ChoiceKind.HOLD,
     "Send nothing for a bounded time.",
-    "Send nothing for a bounded time, never past the deadline; the contract says how long and how often. Then the wait "
-    "goes on, or its question returns. Waiting ends it, or an operator in the console; no command does.",
+    "Send nothing for a bounded time, never past the deadline; the contract says how long and how often.\n\n"
+    "Then the wait goes on, or its question returns. Waiting ends it, or an operator in the console; no command does.",
     "the provider is under maintenance",
 )
 reject = _lowering(
     ChoiceKind.REJECT,
     "Refuse what an open question asks for.",
-    "Refuse what an open question asks for, such as an extension. The wait goes on as it was; a second submission, "
+    "Refuse what an open question asks for, such as an extension.\n\nThe wait goes on as it was; a second submission, "
     "which never was granted, is closed, and so is an operation that waits for the first use of its contract. "
     "OP may be the id of the question instead (pollconsole escalations): a credential's looser mode has no operation.",
     "asked for by mistake",
@@ -75,7 +75,8 @@ reject = _lowering(
 deny = _lowering(
     ChoiceKind.DENY,
     "Deny the use of a credential.",
-    "Deny the use of a credential that an open question asks for, for a call or a session. An operator may ask again.",
+    "Deny the use of a credential that an open question asks for, for a call or a session.\n\n"
+    "An operator may ask again.",
     "nobody here started this call",
 )
 

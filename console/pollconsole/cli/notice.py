@@ -40,7 +40,7 @@ def notice() -> None:
 @caller_option
 @pass_common
 def set_(common: Common, name: str, caller: str | None) -> None:
-    """Store an address, as apprise writes it: SERVICE://... (mailto://, slack://, jsons://, ...).
+    """Store an address, as apprise writes it: SERVICE://WHERE, of mailto, slack, jsons and the like.
 
     It is asked for without echo, or read as the one line of standard input, because it holds tokens. Nothing is sent:
     'notice test' does that.
@@ -107,12 +107,17 @@ def remove(common: Common, name: str, caller: str | None) -> None:
         out.text(f"{name}: removed from the keyring")
 
 
-@command("test", "pollconsole notice test on-call", short_help="Send one message now.")
+@command(
+    "test",
+    "pollconsole notice test on-call",
+    short_help="Send one message now.",
+    exits={1: "it was not taken, or a fault on our side"},
+)
 @click.argument("name", type=Name())
 @pass_common
 @click.pass_context
 def test(ctx: click.Context, common: Common, name: str) -> None:
-    """Send one message to an address now, whatever [notices] says. Exit 1: it was not taken."""
+    """Send one message to an address now, whatever [notices] says."""
     calls.harden(common)
 
     async def body(core: bridge.Core) -> str | None:

@@ -17,13 +17,23 @@ MAX_LINE = 4_000
 """Characters of one line of text; JSON is never cut."""
 
 
+_PRINTED = [0]
+"""How often this process printed on standard output."""
+
+
 class ReaderLeft(Exception):
     """The reader of a pipe went away: nothing is left to be told. No OSError, so that click does not answer for us."""
+
+
+def printed() -> int:
+    """How often something was printed on standard output: more than before a command, and it has no room for errors."""
+    return _PRINTED[0]
 
 
 def _write(line: str, *, err: bool = False) -> None:
     import click  # not before something is said: the console starts without it
 
+    _PRINTED[0] += not err
     try:
         click.echo(line, err=err)
     except BrokenPipeError:

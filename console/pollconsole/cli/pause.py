@@ -40,7 +40,9 @@ class Held:
 )
 @click.option("--provider", type=ProviderName(), required=True, metavar="NAME", help="The provider to leave alone.")
 @click.option("--account", type=Text(), metavar="A", help="Only this account of it.")
-@click.option("--until", type=When(), required=True, metavar="SPAN|TIME", help="40m from now, or an ISO time.")
+@click.option(
+    "--until", type=When(), required=True, metavar="SPAN|TIME", help="40m from now, or an ISO time; at most 7 days."
+)
 @caller_option
 @pass_common
 def pause(
@@ -50,10 +52,11 @@ def pause(
     until: tuple[int | None, Instant | None],
     caller: str | None,
 ) -> None:
-    """Send nothing to a provider until a time. Deadlines run on; nothing is decided.
+    """Send nothing to a provider until a time.
 
-    A pause is final until its time: a longer one replaces it, a shorter one changes nothing, and neither a command nor
-    the console ends it early. Begin with a short one; more than 7 days are refused.
+    Deadlines run on; nothing is decided. A pause is final until its time: a longer one replaces it, a shorter one
+    changes nothing, and neither a command nor the console ends it early. Begin with a short one; more than 7 days
+    are refused.
     """
 
     async def body(core: bridge.Core) -> Held:

@@ -16,9 +16,10 @@ from typing import Any, Final
 import msgspec
 
 from pollconsole import bridge
+from pollconsole.beats import other_core
 from pollconsole.cli import out, present
 from pollconsole.cli.plain_cards import Cards, Look, Opened, head, others_line
-from pollconsole.core_thread import CoreRunner, CoreThread, other_core
+from pollconsole.core_thread import CoreRunner, CoreThread
 from pollconsole.mailbox import Beat, CoreRole, Delta
 from pollconsole.safe import safe
 from pollcore.facts import DAY, Instant, Operation, PollconsoleError, Status, clock_time, iso
@@ -224,9 +225,10 @@ def tell(card: Opened, lines: Sequence[str]) -> None:
 
 
 class Once(msgspec.Struct, frozen=True):
-    """What there is: rows, cards, and what is wrong with the core."""
+    """What there is: rows, cards, and what is wrong with the core. *live*: how many; *shown*: how many have a row."""
 
     live: int
+    shown: int
     rows: str
     cards: tuple[tuple[Opened, list[str]], ...]
     counted: int
@@ -235,6 +237,8 @@ class Once(msgspec.Struct, frozen=True):
     def tell(self) -> None:
         """Print it."""
         _rows(self.live, self.rows)
+        if self.live > self.shown:
+            out.text(f"and {self.live - self.shown:,} more that changed earlier: 'pollconsole list --limit N'")
         for card, lines in self.cards:
             tell(card, lines)
         if self.counted:
@@ -258,4 +262,6 @@ async def read_once(core: bridge.Core) -> Once:
     questions = (*await core.store.questions(), *await core.store.credential_questions())
     look = Cards().look(questions, {each.operation_id: each for each in found})
     cards = tuple([(card, await card_lines(core, card)) for card in look.opened])
-    return Once(len(found), present.rows(found, now), cards, look.counted, await present.core_warning(core))
+    counts = await core.store.counts()
+    live = max(len(found), sum(counts.get(status.value, 0) for status in _LIVE))
+    return Once(live, len(found), present.rows(found, now), cards, look.counted, await present.core_warning(core))

@@ -63,6 +63,15 @@ def _marks(marks: dict[str, Any] | None) -> tuple[str, str, str]:
     return "yes" if marks["tested_live"] else "no", seen, str(marks["first_use"] or words.NOTHING).replace("_", " ")
 
 
+def digests_named(view: dict[str, Any]) -> dict[str, Any]:
+    """The document for people: each digest under the name of what it is of."""
+    names = {
+        "digest": "digest, as on operations and cards (text and settings)",
+        "text_digest": "digest of the text alone",
+    }
+    return {names.get(key, key): value for key, value in view.items()}
+
+
 @command("show", "pollconsole provider show acme", short_help="One contract, as it is in force.")
 @click.argument("name", type=ProviderName())
 @pass_common
@@ -73,19 +82,25 @@ def show(common: Common, name: str) -> None:
         out.document(found)
     else:
         text = found.pop("text", None)
-        out.text(present.nested(present.spans(found)))
+        out.text(present.nested(present.spans(digests_named(found))))
         if text:
             out.text("\n" + str(text).rstrip("\n"))
 
 
-@command("check", "pollconsole provider check ./acme.toml", short_help="Is a contract file sound?")
+@command(
+    "check",
+    "pollconsole provider check ./acme.toml",
+    short_help="Is a contract file sound?",
+    exits={0: "sound", 2: "an error in the file, or usage", DOUBTFUL: "with --strict: there is a warning"},
+)
 @click.argument("file", type=File())
 @click.option("--strict", is_flag=True, help=f"Exit {DOUBTFUL} if there is a warning (notes are none).")
 @pass_common
 def check(common: Common, file: str, strict: bool) -> None:
-    """Check a contract file: the first error names file, line and key (exit 2). Nothing is stored or sent.
+    """Check a contract file: the first error names file, line and key.
 
-    Findings are no errors: warnings name what is doubtful or left open, notes what nobody has proved yet.
+    Nothing is stored or sent. Findings are no errors: warnings name what is doubtful or left open, notes what
+    nobody has proved yet.
     """
     found = bridge.check_contract(text_of(file), file)
     warnings = found["warnings"]
@@ -93,9 +108,9 @@ def check(common: Common, file: str, strict: bool) -> None:
         out.document(found)
     else:
         notes = len(found["findings"]) - warnings
-        shown = {key: value for key, value in found.items() if key not in ("found", "warnings")}
+        shown = {key: value for key, value in found.items() if key not in ("found", "warnings", "digest")}
         out.text(f"{file}: sound; warnings: {warnings}, notes: {notes}")
-        out.text(present.nested(present.spans(shown)))
+        out.text(present.nested(present.spans(digests_named(shown))))
     if strict and warnings:
         raise click.exceptions.Exit(DOUBTFUL)
 
@@ -110,8 +125,11 @@ def check(common: Common, file: str, strict: bool) -> None:
 @click.option("--response", type=File(), required=True, metavar="FILE|-", help="A saved answer (curl -i).")
 @click.option("--job-id", type=Text(), metavar="ID", help="The job that was asked for.")
 @click.option("--param", type=Pair(), multiple=True, metavar="K=V", help="A parameter of the contract; repeat.")
-@click.option("--step", type=Text(), metavar="NAME", help="The step whose answer it is, or cancel; without: status.")
+@click.option("--step", type=Text(), metavar="NAME", help="Its step, or cancel, cancel.force [default: status].")
 @click.option("--seen", type=Text(), metavar="STATE", help="The job was seen in STATE before this answer.")
+@click.option(
+    "--others", type=click.IntRange(0, 999), default=0, metavar="N", help="N other jobs were asked for with it (batch)."
+)
 @pass_common
 def explain(
     common: Common,
@@ -121,18 +139,19 @@ def explain(
     param: tuple[tuple[str, str], ...],
     step: str | None,
     seen: str | None,
+    others: int,
 ) -> None:
-    """Explain how a saved answer would be read by a contract, what would be decided, and why. Nothing is sent.
+    """Explain how a saved answer would be read by a contract, what would be decided, and why.
 
-    It is taken as a live one is: what is too large for a poll stops here as well. With '--step cancel' it answers the
-    documented cancel.
+    Nothing is sent. It is taken as a live one is: what is too large for a poll stops here as well. With '--step
+    cancel' it answers the documented cancel, with '--step cancel.force' the stronger one that may follow it.
     """
     saved = files.read_bytes(response, "--response", files.MAX_RESPONSE_BYTES)
     answer = files.parse_response(saved, response, "--response")
     text = text_of(contract) if is_file(contract) else None
     # a file tells all by itself: no home is asked for
     core = settings(common) if text is None else bridge.without_store(common.home)
-    found = bridge.explain(core, contract, text, answer, job_id, dict(param), step, seen)
+    found = bridge.explain(core, contract, text, answer, job_id, dict(param), step, seen, others)
     if common.json:
         out.document(found)
         return
@@ -157,7 +176,10 @@ def show_reading(found: dict[str, Any]) -> None:
 @command("schema", "pollconsole provider schema > contract.schema.json", short_help="JSON Schema of contract files.")
 @pass_common
 def schema(common: Common) -> None:  # noqa: ARG001 - every command takes the common options
-    """Print the JSON Schema of contract files, for editors. A file's first line `#:schema ./FILE` names it to them."""
+    """Print the JSON Schema of contract files, for editors.
+
+    A file's first line `#:schema ./FILE` names it to them.
+    """
     out.document(bridge.contract_schema())
 
 

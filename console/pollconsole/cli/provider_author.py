@@ -53,7 +53,7 @@ def try_(common: Common, /, name: str, **flags: Any) -> None:
         return await bridge.try_provider(core, specification(handed))
 
     if not bridge.store_path(common.home).exists():
-        bridge.refuse_untriable(settings(common), name)
+        bridge.refuse_untriable(settings(common), specification(handed))
     found = calls.with_core(common, body)
     if common.json:
         out.document(found)
@@ -74,6 +74,7 @@ _NOTHING: Final[dict[str, Any]] = {
     "pollconsole provider impact ./acme.toml --since 30d",
     "pollconsole provider impact ./acme.toml --fail-on-difference --json",
     short_help="What a changed contract makes of stored answers.",
+    exits={DOUBTFUL: "with --fail-on-difference: a decision would differ"},
 )
 @click.argument("file", type=File())
 @click.option("--since", type=When(), metavar="SPAN|TIME", help="Answers from when on [default: 30d].")
@@ -82,8 +83,9 @@ _NOTHING: Final[dict[str, Any]] = {
 def impact(
     common: Common, file: str, since: tuple[int | None, Instant | None] | None, fail_on_difference: bool
 ) -> None:
-    """Read the stored answers of operations under this contract's name again, under FILE, and list the decisions that
-    would differ. Nothing is sent, nothing is written. The reading key of the home opens the answers.
+    """Read stored answers of operations under this contract's name again, under FILE, and list what would differ.
+
+    Nothing is sent, nothing is written. The reading key of the home opens the answers.
     """
     text = text_of(file)
 

@@ -23,7 +23,7 @@ from pollcore.facts import Refused
 
 KINDS: Final = ("bearer", "basic", "header", "query", "none")
 METHODS: Final = ("GET", "POST", "HEAD")
-LISTS: Final = ("waiting", "succeeded", "failed", "cancelled", "expired", "needs_human")
+LISTS: Final = ("waiting", "succeeded", "failed", "cancelled", "cancelling", "expired", "needs_human")
 _NAME: Final = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
 Asks = TypeVar("Asks", bound=Callable[..., Any])
 MAX_SAVED: Final = 20
@@ -61,6 +61,7 @@ def _states(name: str) -> Callable[[Asks], Asks]:
 @_states("succeeded")
 @_states("failed")
 @_states("cancelled")
+@_states("cancelling")
 @_states("expired")
 @_states("needs_human")
 @pass_common
@@ -112,7 +113,7 @@ def _name(name: str | None, asks: bool) -> str:
     if name is None and asks:
         name = click.prompt("Name of the contract (a-z, 0-9, hyphens)", type=str)
     if name is None:
-        raise click.UsageError("the name is missing: pollconsole provider new NAME")
+        raise click.UsageError("missing: NAME, as in pollconsole provider new NAME")
     if not _NAME.fullmatch(name):
         raise Refused(f"{name!r} is no name of a contract: lower-case letters, digits and hyphens", code="usage")
     return name

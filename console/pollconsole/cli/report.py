@@ -96,8 +96,8 @@ def _one(found: dict[str, Any]) -> list[str]:
         for fact in found["requests"]
     ]
     lines = [
-        f"{found['operation_id']}: {found['status']}, {found['status_requests_used']} requests counted, "
-        f"deadline {found['deadline_at']}",
+        f"{found['operation_id']}: {found['status']}, "
+        f"{words.counted(found['status_requests_used'], 'request')} counted, deadline {found['deadline_at']}",
         f"a request every 10 s would have been {found['fixed_interval_requests']:,}",
     ]
     lines += ["", words.table(head, rows)] if rows else ["no request is in its story"]

@@ -13,6 +13,7 @@ import msgspec
 from pollconsole import bridge
 from pollconsole.cli import calls, files, out, present
 from pollconsole.cli.base import Common, command, pass_common
+from pollconsole.cli.errors import DECISION_WANTED
 from pollconsole.cli.values import File, OperationId, caller_option
 from pollcore.facts import ActionOutcome, ActionRecord, iso
 
@@ -31,7 +32,9 @@ NOT_DONE: Final = 1
 @caller_option
 @pass_common
 def result(common: Common, op: str, reveal: bool, caller: str | None) -> None:
-    """Show where the result of a succeeded operation is. Links may be pre-signed: they are masked unless revealed."""
+    """Show where the result of a succeeded operation is.
+
+    Links may be pre-signed: they are masked unless revealed."""
 
     async def body(core: bridge.Core) -> dict[str, Any]:
         await bridge.find(core, op)
@@ -49,6 +52,7 @@ def result(common: Common, op: str, reveal: bool, caller: str | None) -> None:
     "fetch",
     "pollconsole fetch op-1f2e3d4c --to result.json",
     short_help="Fetch the result of a success, once.",
+    exits={0: "fetched", NOT_DONE: "not fetched, or a fault on our side", DECISION_WANTED: "an operator was asked"},
 )
 @click.argument("op", type=OperationId())
 @click.option("--to", type=File(), required=True, metavar="FILE", help="A new file; nothing is overwritten.")
@@ -59,8 +63,8 @@ def fetch(common: Common, ctx: click.Context, op: str, to: str, caller: str | No
     """Carry out the action that the success permits: fetch the result, once, by the contract's result request.
 
     It has a record of its own and is no status request. An outcome that is unknown is not repeated by itself. With a
-    credential of mode per_call or per_session it asks first: exit 10, an operator approves this one fetch in the
-    console, and the same command given again carries it out. Exit 1: not fetched.
+    credential of mode per_call or per_session it asks first: an operator approves this one fetch in the console, and
+    the same command given again carries it out.
     """
     target = files.writable(to)
 

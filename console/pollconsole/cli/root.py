@@ -70,10 +70,15 @@ def root(common: Common, ctx: click.Context, version: bool, read_only: bool, pla
     \b
     Exit codes of every command:
       0    done
-      1    a fault on our side; doctor: something is wrong; fetch: not fetched
+      1    a fault on our side; doctor: something is wrong; fetch: not fetched;
+           notice test: not taken
       2    usage, or refused input
+      3    provider check --strict: a warning; provider impact
+           --fail-on-difference: a decision would differ
       130  interrupted
       141  the reader of the output went away
+    fetch, besides:
+      10   an operator was asked
     wait, besides:
       10   a decision is wanted         13  still waiting at the timeout
       11   failed                       14  closed

@@ -39,7 +39,7 @@ MAX_EVENTS: Final = 1_000
 @click.option(
     "--until-idle", is_flag=True, help="End when no operation waits or is held; open questions do not keep it."
 )
-@click.option("--for", "for_ms", type=Span(), metavar="SPAN", help="End after this time.")
+@click.option("--for", "for_ms", type=Span(), metavar="SPAN", help="End after this time, like 10m [default: no end].")
 @click.option("--metrics", type=Listen(), metavar="HOST:PORT",
               help="Tell /healthz and /metrics on this loopback address [default: metrics.listen].")  # fmt: skip
 @click.option("--log-json", is_flag=True, help="Say everything on standard error as JSON lines, operations too.")

@@ -82,7 +82,9 @@ def simulate(
     compare_interval: int,
     seed: int,
 ) -> None:
-    """Play the waits of a contract and count what they would send. Nothing is sent, no home and no secret is needed.
+    """Play the waits of a contract and count what they would send.
+
+    Nothing is sent, no home and no secret is needed.
 
     Event by event, by the rules that real waits follow, with the contract's limits, delays and jitter: requests, the
     busiest second and minute, how late a job's end is seen, and the questions that deadline and budgets would raise;

@@ -14,7 +14,7 @@ import msgspec
 from pollconsole import bridge, words
 from pollconsole.bridge.waiting import next_step, silence_of
 from pollconsole.cli import bulk, calls, files, handover, liveness, out, present
-from pollconsole.cli.base import Common, command, pass_common
+from pollconsole.cli.base import Common, command, pass_common, raise_missing
 from pollconsole.cli.values import MAX_URL, Count, File, OperationId, Pair, ProviderName, Text
 from pollcore.facts import Answer, Instant, Refused, StopDetail, StopReason
 
@@ -31,17 +31,49 @@ from pollcore.facts import Answer, Instant, Refused, StopDetail, StopReason
 @click.option("--job-id", type=Text(), metavar="ID", help="The provider's id of the job.")
 @click.option("--param", type=Pair(), multiple=True, metavar="K=V", help="A parameter of the contract; repeat.")
 @click.option("--status-url", type=Text(MAX_URL), metavar="URL", help="Where the provider said to ask.")
-@click.option("--deadline", metavar="SPAN|TIME", help="When waiting ends: 40m from the job's start, or an ISO time.")
-@click.option("--max-requests", type=Count(), metavar="N", help="At most so many status requests.")
-@click.option("--max-transport-failures", type=Count(), metavar="N", help="At most so many without a usable answer.")
-@click.option("--max-rate-limited", type=Count(), metavar="N", help="At most so many rate-limit answers (429).")
-@click.option("--useful-until", metavar="TIME", help="After this the result is of no use (ISO time).")
-@click.option("--id", "id_", type=OperationId(), metavar="OP", help="An id of your own; again: the same operation.")
+@click.option(
+    "--deadline",
+    metavar="SPAN|TIME",
+    help="When waiting ends: 40m from the job's start, or an ISO time [default: the contract's].",
+)
+@click.option(
+    "--max-requests", type=Count(), metavar="N", help="At most so many status requests [default: the contract's]."
+)
+@click.option(
+    "--max-transport-failures",
+    type=Count(),
+    metavar="N",
+    help="At most so many without a usable answer [default: the contract's].",
+)
+@click.option(
+    "--max-rate-limited",
+    type=Count(),
+    metavar="N",
+    help="At most so many rate-limit answers (429) [default: the contract's].",
+)
+@click.option("--useful-until", metavar="TIME", help="After this the result is of no use (ISO time) [default: never].")
+@click.option(
+    "--id",
+    "id_",
+    type=OperationId(),
+    metavar="OP",
+    help="An id of your own; again: the same operation [default: a new one].",
+)
 @click.option("--label", type=Text(), metavar="TEXT", help="A name for people.")
 @click.option("--request-fingerprint", type=Text(), metavar="HEX", help="SHA-256 of the request that started the job.")
 @click.option("--idempotency-key", type=Text(), metavar="KEY", help="The key of the job's submission; sealed.")
-@click.option("--credential", type=Text(), metavar="NAME", help="Name of a stored credential; never a secret.")
-@click.option("--account", type=Text(), metavar="TEXT", help="The provider's account or project.")
+@click.option(
+    "--credential",
+    type=Text(),
+    metavar="NAME",
+    help="Name of a stored credential, never a secret [default: the provider's].",
+)
+@click.option(
+    "--account",
+    type=Text(),
+    metavar="TEXT",
+    help="The provider's account or project [default: the provider's in config.toml].",
+)
 @click.option("--started-at", metavar="TIME", help="When the job was submitted (ISO time) [default: now].")
 @click.option("--caller", type=Text(), metavar="TEXT", help="The name you give yourself, for the audit.")
 @click.option("--expected-state", type=Text(), multiple=True, metavar="STATE", help="A final state to expect; repeat.")
@@ -74,10 +106,14 @@ def submit(common: Common, /, **flags: Any) -> None:
     if file_name is not None:
         read = handover.parse_handover(files.read_bytes(file_name, "--file", handover.MAX_FILE_BYTES), file_name)
         handed = handover.merge(read, handed, file_name)
-    if handed.provider is None:
-        raise click.UsageError("the provider is missing: --provider NAME; 'pollconsole provider list' shows names")
-    if handed.job_id is None and response_name is None:
-        raise click.UsageError("the job is missing: --job-id ID, or --from-response FILE with a saved answer")
+    no_provider = handed.provider is None
+    no_job = handed.job_id is None and response_name is None
+    raise_missing(
+        [
+            *(["--provider NAME ('pollconsole provider list' shows names)"] if no_provider else []),
+            *(["--job-id ID, or --from-response FILE with a saved answer"] if no_job else []),
+        ]
+    )
     if handed.response_url is not None and response_name is None:
         raise click.UsageError("--response-url belongs to --from-response")
     saved = None
@@ -137,8 +173,21 @@ async def _handed_over(
         view, card = await bridge.whole_with_card(core, made.operation.operation_id)
     silent = await silence_of(core)
     view |= {"existed": made.existed, "dry_run": dry_run, "next": next_step(made.operation, silent)}
-    view["warnings"] = [*made.warnings, *not_started(view), *([] if dry_run else await _lost(core))]
+    doubts = [] if made.existed else await _unstored(core, handed, made.operation.credential)
+    view["warnings"] = [*made.warnings, *not_started(view), *doubts, *([] if dry_run else await _lost(core))]
     return view, card, liveness.warning(silent)
+
+
+async def _unstored(core: bridge.Core, handed: handover.Handover, credential: str | None) -> list[str]:
+    """The credential that the settings name may be stored later; until then the wait can only stop and ask."""
+    if credential is None or handed.credential is not None or handed.provider is None:
+        return []
+    try:
+        await bridge.check_credential(core, handed.provider, credential)
+    except Refused as error:
+        why = str(error).removeprefix("--credential ")
+        return [f"the credential of the settings cannot be used yet, and the wait will stop for it: {why}"]
+    return []
 
 
 async def _lost(core: bridge.Core) -> list[str]:

@@ -14,6 +14,7 @@ import click
 from pollconsole import bridge, words
 from pollconsole.cli import calls, out
 from pollconsole.cli.base import Common, command, pass_common
+from pollconsole.cli.liveness import SILENT_AFTER_MS
 from pollconsole.cli.upkeep import since_instant
 from pollconsole.cli.values import When
 from pollconsole.safe import safe
@@ -35,8 +36,10 @@ MAX_LINES: Final = 50
 @click.option("--since", type=When(), metavar="SPAN|TIME", help="Tell decisions since then [default: 12h].")
 @pass_common
 def handover(common: Common, since: tuple[int | None, Instant | None] | None) -> None:
-    """Tell open cards, who granted and refused what, what ends soon, what is held or paused, live sessions, the head of
-    the audit, and which core runs. Reads only; decides nothing.
+    """Tell the next shift what is open, what was decided and by whom, and what ends soon.
+
+    Open cards by cause, who granted and refused what, what ends within the hour, what is held or paused, live sessions,
+    the head of the audit, and which core runs. Reads only; decides nothing.
     """
 
     async def body(core: bridge.Core) -> dict[str, Any]:
@@ -57,9 +60,9 @@ def page(view: dict[str, Any]) -> Iterator[str]:
     counts = ", ".join(f"{number:,} {status.replace('_', ' ')}" for status, number in view["operations"].items())
     yield f"operations: {counts or 'none'}"
     yield _audit(view["audit"])
-    yield from _section(f"open cards ({view['open_cards_count']})", view["open_cards"], _card)
-    yield from _section(f"ends within the hour ({view['ends_soon_count']})", view["ends_soon"], _ending)
-    yield from _section(f"held ({view['held_count']})", view["held"], _held)
+    yield from _counted("open cards", view["open_cards_count"], view["open_cards"], _card)
+    yield from _counted("ends within the hour", view["ends_soon_count"], view["ends_soon"], _ending)
+    yield from _counted("held", view["held_count"], view["held"], _held)
     yield from _section("paused providers", view["paused"], _paused)
     yield from _section("live sessions", view["sessions"], _session)
     head = f"decided since {view['since']}"
@@ -70,13 +73,23 @@ def page(view: dict[str, Any]) -> Iterator[str]:
     yield "Cards are answered in the console: 'pollconsole', keys E and A."
 
 
-def _section(head: str, rows: list[dict[str, Any]], line: Any, *, newest: bool = False) -> Iterator[str]:
+def _counted(head: str, count: int, rows: list[dict[str, Any]], line: Any) -> Iterator[str]:
+    """A section that says how many there are, of which *rows* may be the first ones."""
+    yield from _section(f"{head} ({count:,})", rows, line, count=count)
+
+
+def _section(
+    head: str, rows: list[dict[str, Any]], line: Any, *, newest: bool = False, count: int | None = None
+) -> Iterator[str]:
+    """*count*: how many there are, where *rows* may be fewer; lines and what is left out add up to it."""
     yield ""
     yield f"{head}:" if rows else f"{head}: none"
     shown = rows[-MAX_LINES:] if newest else rows[:MAX_LINES]
     yield from (f"  {line(row)}" for row in shown)
-    if len(rows) > len(shown):
-        yield f"  and {len(rows) - len(shown):,} {'earlier' if newest else 'more'} (--json)"
+    left = max(len(rows), count or 0) - len(shown)
+    if left:
+        where = f" (--json has {len(rows):,})" if count is not None and count > len(rows) else " (--json)"
+        yield f"  and {left:,} {'earlier' if newest else 'more'}{where}"
 
 
 def _safe(text: Any) -> str:
@@ -92,9 +105,13 @@ def _core(core: dict[str, Any]) -> str:
     if core["runs"]:
         each = [f"{one['kind']} {one['pid']}@{_safe(one['host'])} since {one['started_at']}" for one in core["running"]]
         return f"core: {', '.join(each)}"
-    silent = (
-        "none has run on this home" if core["silent_ms"] is None else f"none runs, last {words.ago(core['silent_ms'])}"
-    )
+    ago = core["silent_ms"]
+    if ago is None:
+        silent = "none has run on this home"
+    elif ago <= 2 * SILENT_AFTER_MS:  # an ended core counts as silent for a minute, whenever it ended
+        silent = "none runs"
+    else:
+        silent = f"none runs, last {words.ago(ago)} ago"
     return f"core: {silent}: nothing is polled"
 
 
@@ -138,6 +155,7 @@ def _session(row: dict[str, Any]) -> str:
 def _decided(row: dict[str, Any]) -> str:
     who = row["operator"] or row["caller"]
     parts = [row["event"].replace("_", " ") + (f" {row['decision']}" if row["decision"] else "")]
+    parts[0] += f" ({_safe(row['detail'])})" if row["detail"] else ""
     parts += [_safe(row["operation_id"])] if row["operation_id"] else []
     parts += [f"by {_safe(who)}"] if who else []
     because = f": {_safe(row['text'])}" if row["text"] else ""

@@ -28,10 +28,11 @@ def since_instant(since: tuple[int | None, Instant | None], now: Instant) -> Ins
 @click.argument("file", type=File())
 @pass_common
 def backup(common: Common, file: str) -> None:
-    """Copy the store through SQLite's own interface, also while a core is running. Nothing is overwritten.
+    """Copy the store through SQLite's own interface, also while a core is running.
 
-    The copy alone does not open what is sealed in it (links of results, status addresses, idempotency keys): the files
-    that are named afterwards must be kept with it. Secrets of credentials are not in it, they stay in the keyring.
+    Nothing is overwritten. The copy alone does not open what is sealed in it (links of results, status addresses,
+    idempotency keys): the files that are named afterwards must be kept with it. Secrets of credentials are not in
+    it, they stay in the keyring.
     """
     target = files.writable(file)
 

@@ -62,9 +62,23 @@ class Waited(msgspec.Struct, frozen=True):
     "pollconsole wait op-1f2e3d4c --timeout 10m --json; echo $?",
     "pollconsole wait export-1 export-2 export-3 --any",
     short_help="Block until it ended or a decision is wanted.",
+    exits={
+        0: "succeeded",
+        10: "a decision is wanted: escalated, or awaiting approval",
+        11: "failed",
+        12: "cancelled or expired",
+        13: "still waiting at the timeout",
+        14: "closed: nobody watches any more",
+        15: "no core is running",
+    },
 )
 @click.argument("ops", metavar="OP...", type=OperationId(), nargs=-1, required=True)
-@click.option("--timeout", type=Span(zero=True), metavar="SPAN", help="Stop waiting after this (0s: look once).")
+@click.option(
+    "--timeout",
+    type=Span(zero=True),
+    metavar="SPAN",
+    help="Stop waiting after this, like 90s or 10m; 0s: look once [default: never].",
+)
 @click.option("--any", "any_", is_flag=True, help="Of several: stop with the first that ended.")
 @click.option("--all", "all_", is_flag=True, help="Of several: stop when none goes on (this is the default).")
 @click.pass_context
@@ -72,24 +86,14 @@ class Waited(msgspec.Struct, frozen=True):
 def wait(
     common: Common, ctx: click.Context, ops: tuple[str, ...], timeout: int | None, any_: bool, all_: bool
 ) -> None:  # fmt: skip
-    """Block until operations have ended or want a decision. The provider is not asked anything.
+    """Block until operations have ended or want a decision.
 
-    A question on a wait that goes on, such as an extension that was asked for, does not end it. Without a core it waits
-    10 s for one to start, then ends with 15; with a shorter --timeout, at the timeout.
+    The provider is not asked anything. A question on a wait that goes on, such as an extension that was asked for,
+    does not end it. Without a core it waits 10 s for one to start, then ends with 15; with a shorter --timeout, at
+    the timeout.
 
     Of several operations, --any ends with the first that ended (of those that have ended already, the first that is
     named), and its code; --all ends when none goes on, with the worst code in the order 11, 12, 14, 10, 15, 13, 0.
-
-    \b
-    Exit codes:
-      0   succeeded
-      10  a decision is wanted: escalated, or awaiting approval
-      11  failed
-      12  cancelled or expired
-      13  still waiting at the timeout
-      14  closed: nobody watches any more
-      15  no core is running
-    and 1, 2, 130, 141 as every command.
     """
     if any_ and all_:
         raise click.UsageError("--any and --all exclude each other; give one")

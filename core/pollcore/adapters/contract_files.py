@@ -70,18 +70,12 @@ class ContractFiles:
             ContractError: it cannot be read or used.
         """
         text, filename = self.text(name)
+        if name in _shipped() and text is _shipped_text(name):
+            return _shipped_contract(name)
         known = self._parsed.get(name)
         if known is not None and known[0] == text:
             return known[1]
-        contract = parse(text, filename)
-        if contract.name != name:
-            line = contract.lines.get("name")
-            raise ContractError(
-                f'{filename}{f":{line}" if line else ""}: name: "{contract.name}" is not the file\'s name "{name}"; '
-                "make the two the same",
-                line=line,
-                key="name",
-            )
+        contract = _parsed(name, text, filename)
         self._parsed[name] = (text, contract)
         return contract
 
@@ -104,6 +98,19 @@ class ContractFiles:
         except OSError:
             return {}
         return {path.stem: path for path in files if NAME.fullmatch(path.stem)}
+
+
+def _parsed(name: str, text: str, filename: str) -> Contract:
+    contract = parse(text, filename)
+    if contract.name != name:
+        line = contract.lines.get("name")
+        raise ContractError(
+            f'{filename}{f":{line}" if line else ""}: name: "{contract.name}" is not the file\'s name "{name}"; '
+            "make the two the same",
+            line=line,
+            key="name",
+        )
+    return contract
 
 
 def load_file(path: Path) -> Contract:
@@ -143,3 +150,8 @@ def _shipped() -> dict[str, Traversable]:
 def _shipped_text(name: str) -> str:
     """Shipped texts never change while a process lives."""
     return _shipped()[name].read_text("utf-8")
+
+
+@functools.cache
+def _shipped_contract(name: str) -> Contract:
+    return _parsed(name, _shipped_text(name), f"{name}.toml")

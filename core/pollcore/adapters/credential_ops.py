@@ -119,7 +119,10 @@ async def existing(meta: CredentialMeta, name: str) -> CredentialInfo:
     if info is None:
         near = difflib.get_close_matches(name, [row.name for row in await meta.list()], n=3)
         shown = name if _NAME.fullmatch(name) else "of that name"
-        raise NotFound(f"no credential {shown}" + (f"; near: {', '.join(near)}" if near else ""))
+        raise NotFound(
+            f"no credential {shown}"
+            + (f"; near: {', '.join(near)}" if near else "; 'pollconsole credential list' shows what is stored")
+        )
     return info
 
 

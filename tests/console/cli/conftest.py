@@ -136,6 +136,12 @@ class Store:
     async def archived(self, operation_id: str | None = None) -> tuple[int, str] | None:
         return None
 
+    async def counts(self) -> dict[str, int]:
+        found: dict[str, int] = {"questions": len(self.asked)}
+        for op in self.rows.values():
+            found[op.status.value] = found.get(op.status.value, 0) + 1
+        return found
+
     async def workers(self) -> Sequence[Worker]:
         return self.beats
 
@@ -263,6 +269,11 @@ class FakeCore:
         self.vault = SimpleNamespace(describe=lambda: "tests.Backend")
         self.backend = Backend()
         self.credential_admin = SimpleNamespace(vault=Vault(Path("/home"), backend=self.backend), meta=MemoryMeta())
+
+    @staticmethod
+    def is_gone(owner: str, host: str) -> bool:
+        """Nothing is proved of any worker."""
+        return False
 
     @staticmethod
     async def _no_snapshot(digest: str) -> Any:

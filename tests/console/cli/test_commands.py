@@ -20,6 +20,7 @@ from tests.console.cli.conftest import (
     make_question,
 )
 
+from pollconsole.cli import plain
 from pollcore.facts import ActionOutcome, ChoiceKind, Instant, Status
 
 Call = Callable[..., Outcome]
@@ -80,8 +81,34 @@ def test_list_filters_and_says_when_it_was_cut(core: FakeCore, call: Call) -> No
     assert ids("--provider", "none") == []
     assert "no provider 'acne'; did you mean acme?" in call("list", "--provider", "acne").err
     assert "no provider" not in call("list", "--provider", "lab").err
-    assert "there may be more" in call("list", "--limit", "1").err
     assert call("list").err == ""
+
+
+@pytest.mark.rule("V1")
+def test_a_list_says_whether_it_is_all(core: FakeCore, call: Call) -> None:
+    core.store.beat()
+    core.store.rows = {f"op-{n}": make_operation(f"op-{n}") for n in range(3)}
+    for limit, more in ((2, True), (3, False), (4, False)):
+        found = call("list", "--limit", str(limit), "--json")
+        assert (len(found.json["operations"]), found.json["more"]) == (min(limit, 3), more)
+        assert ("there are more than these 2" in found.err) is more
+    assert call("list", "--limit", "99999", "--json").json["more"] is False
+    refused = call("list", "--limit", "100000", "--json")
+    assert refused.code == 2
+    assert refused.json["error"]["allowed"] == 99_999
+
+
+@pytest.mark.rule("V1")
+def test_the_lines_count_all_that_is_live_also_where_rows_are_left_out(
+    core: FakeCore, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    core.store.rows = {f"op-{n}": make_operation(f"op-{n}") for n in range(5)}
+    core.store.rows["op-9"] = make_operation("op-9", Status.SUCCEEDED)
+    monkeypatch.setattr(plain, "MAX_ROWS", 3)
+    lines = call("--plain", "--once").out.splitlines()
+    assert lines[0] == "5 live operations:"
+    assert sum(line.startswith("op-") for line in lines) == 3
+    assert "and 2 more that changed earlier: 'pollconsole list --limit N'" in lines
 
 
 @pytest.mark.rule("O8")

@@ -97,6 +97,7 @@ def test_what_opening_mends_is_no_fault(home: Path, call: Call) -> None:
     assert "sets 0600" in found["pollconsole.db"]["text"]
 
 
+@pytest.mark.slow
 def test_a_home_that_does_not_exist_is_not_made(tmp_path: Path, call: Call) -> None:
     done = call("doctor", "--home", str(tmp_path / "none"))
     assert "does not exist yet" in done.out
@@ -128,6 +129,7 @@ def tree(folder: Path) -> dict[str, int]:
     return {str(path.relative_to(folder)): path.stat().st_mode for path in sorted(folder.rglob("*"))}
 
 
+@pytest.mark.slow
 def test_doctor_makes_and_changes_nothing_in_a_home_without_a_store(tmp_path: Path, call: Call) -> None:
     (tmp_path / "providers").mkdir()
     (tmp_path / "providers" / "broken.toml").write_text("x")
@@ -159,6 +161,7 @@ def test_traces_of_crashes_are_named_the_newest_ones(home: Path, call: Call) -> 
     assert "2 older ones" in told
 
 
+@pytest.mark.slow
 def test_a_real_home_is_told_in_readable_lines(real_home: Path, call: Call) -> None:
     assert call("list", "--home", str(real_home)).code == 0
     fresh = call("doctor", "--home", str(real_home))

@@ -97,7 +97,7 @@ def test_errors_of_the_core_have_their_code_and_exit(
         (["shwo"], "Did you mean 'show'?"),
         (["audit", "shw"], "Did you mean 'show'?"),
         (["submit", "--provdier", "x"], "--provider"),
-        (["show"], "Missing argument"),
+        (["show"], "missing: OP"),
         (["submit"], "--provider NAME"),
         (["submit", "--provider", "a"], "--job-id ID"),
         (["submit", "--provider", "a", "--job-id", "j", "--param", "x"], "has no '='"),
@@ -152,6 +152,93 @@ def test_every_command_has_help_with_an_example_and_the_common_options(
     assert "--json" in text
     assert "Examples:" in text
     assert f"pollconsole {' '.join(argv)}" in text.partition("Examples:")[2]
+
+
+@pytest.mark.parametrize("argv", every_command(), ids=" ".join)
+def test_every_help_begins_with_one_sentence_and_ends_with_the_exit_codes(
+    argv: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert entry.run([*argv, "--help"]) == 0
+    parts = capsys.readouterr().out.split("\n\n")
+    first = " ".join(parts[1].split())
+    assert re.fullmatch(r"[^.]*(?:\.{1,3}[^ .][^.]*)*\.", first), first
+    assert parts[-1].startswith("Exit codes:")
+    for code in (0, 1, 2):
+        assert re.search(rf"^ +{code} +\S", parts[-1], re.MULTILINE), code
+    assert "130 interrupted" in parts[-1]
+    for unit in ("SPAN", "TIME"):  # an option of such a value says nowhere else how it is written
+        given = re.search(rf"^  --\S+ \S*{unit}\b", "\n\n".join(parts), re.MULTILINE)
+        assert given is None or re.search(rf"^ +{unit} +\S", "\n\n".join(parts), re.MULTILINE), unit
+
+
+@pytest.mark.parametrize("argv", every_command(), ids=" ".join)
+def test_a_command_names_all_that_it_misses_at_once(
+    argv: list[str], no_core: None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context = click.Context(root)
+    command = root.get_command(context, argv[0])
+    if isinstance(command, click.Group):
+        command = command.get_command(context, argv[1])
+    assert command is not None
+    wanted = [
+        param.make_metavar(context) if isinstance(param, click.Argument) else param.opts[0]
+        for param in command.get_params(context)
+        if param.required
+    ]
+    if not wanted:
+        return
+    assert entry.run(argv) == 2
+    said = capsys.readouterr().err
+    assert all(name in said for name in wanted), said
+    assert f"see: pollconsole {' '.join(argv)} --help" in said
+    assert entry.run([*argv, "--help"]) == 0  # what is missing hides no help
+
+
+@pytest.mark.parametrize(
+    ("argv", "names"),
+    [
+        (["submit"], ["--provider NAME", "--job-id ID"]),
+        (["submit", "--provider", "acme"], ["--job-id ID"]),
+        (["audit", "forget"], ["EPOCH, or --before", "--because TEXT"]),
+        (["audit"], ["a command", "accept-loss", "verify"]),
+        (["credential", "--json"], ["a command", "end-session"]),
+        (["close", "op-1", "--json"], ["--because TEXT"]),
+    ],
+)
+def test_what_only_the_command_itself_knows_to_be_missing_is_named_at_once_too(
+    argv: list[str], names: list[str], no_core: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert entry.run(argv) == 2
+    captured = capsys.readouterr()
+    assert all(name in captured.err for name in names)
+    if "--json" in argv:
+        assert json.loads(captured.out)["error"]["code"] == "usage"
+
+
+@pytest.mark.parametrize("error", [StoreUnusable("the disk is full"), KeyboardInterrupt()])
+def test_behind_a_part_of_a_document_no_second_one_is_printed(
+    error: BaseException, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: Any, **__: Any) -> Any:
+        out.json_line({"event": "polled"})
+        raise error
+
+    monkeypatch.setattr(bridge, "with_core", fail)
+    monkeypatch.setattr(bridge, "missing_home", lambda _home: None)
+    assert entry.run(["audit", "show", "--follow", "--json"]) == (1 if isinstance(error, StoreUnusable) else 130)
+    captured = capsys.readouterr()
+    assert json.loads(captured.out) == {"event": "polled"}
+    assert captured.err
+
+
+def test_wrong_settings_are_told_with_the_home_that_they_lie_in(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "config.toml").write_text("[providers\n")
+    assert entry.run(["list", "--home", str(tmp_path), "--json"]) == 2
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["error"]["code"] == "config"
+    assert f"in the home {tmp_path}; 'pollconsole doctor'" in captured.err
 
 
 @pytest.mark.rule("G5")

@@ -126,3 +126,45 @@ def test_a_sealed_result_is_shown_as_sealed(core: FakeCore, call: Call) -> None:
     text = call("show", "op-1").out
     assert "sealed: yes" in text
     assert "unreadable" not in text
+
+
+# --- a store that was put back ----------------------------------------------------------------------------------------
+
+
+def put_back(home: Path, call: Call) -> None:
+    """An old copy of the store over a newer one; the anchor knows a link that the copy has not."""
+    old = home.parent / "old.db"
+    assert call("backup", str(old), "--home", str(home)).code == 0
+    assert call("submit", "--provider", "lab", "--job-id", "k", "--id", "op-k", "--home", str(home)).code == 0
+    for file in home.glob("pollconsole.db*"):
+        file.unlink()
+    old.rename(home / "pollconsole.db")
+
+
+@pytest.mark.rule("A4")
+def test_the_hand_over_says_that_the_record_was_cut(home: Path, call: Call) -> None:
+    whole = call("handover", "--home", str(home), "--json").json["handover"]["audit"]
+    assert (whole["anchored"], whole["alarm"]) == (True, None)
+    put_back(home, call)
+    cut = call("handover", "--home", str(home), "--json").json["handover"]["audit"]
+    assert cut["anchored"] is False
+    assert "the anchor knows link" in cut["alarm"]
+    assert "audit: DAMAGED: truncated" in call("handover", "--home", str(home)).out
+
+
+@pytest.mark.rule("A4")
+def test_no_loss_is_put_on_record_where_nothing_is_lost(home: Path, call: Call) -> None:
+    def accept() -> Outcome:
+        return call("audit", "accept-loss", "--because", "Monday's copy put back", "--home", str(home), "--json")
+
+    before = call("audit", "verify", "--home", str(home), "--json").json["links"]
+    refused = accept()
+    assert (refused.code, refused.json["error"]["code"]) == (2, "no_loss")
+    after = call("audit", "verify", "--home", str(home), "--json").json
+    assert (after["links"], after["verdict"]) == (before, "intact")
+    put_back(home, call)
+    assert accept().json == {"accepted": True}
+    assert any(
+        "went on without links" in one for one in call("audit", "verify", "--home", str(home), "--json").json["remarks"]
+    )
+    assert accept().json["error"]["code"] == "no_loss"

@@ -95,6 +95,7 @@ def test_a_pause_of_more_than_a_week_is_refused_with_the_way_out(core: FakeCore,
     assert call("pause", "--provider", "acme", "--until", "167h").code == 0
 
 
+@pytest.mark.slow
 @pytest.mark.rule("G5")
 def test_a_pause_is_told_by_whom_and_until_when_wherever_one_looks(real_home: Path, call: Call) -> None:
     home = ("--home", str(real_home))

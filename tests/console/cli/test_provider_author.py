@@ -206,6 +206,27 @@ def test_a_try_under_a_contract_that_nobody_vouched_for_sends_nothing(
     assert [path.name for path in home.iterdir() if path.is_file()] == []
 
 
+@pytest.mark.rule("G5")
+@pytest.mark.parametrize(
+    ("more", "code"),
+    [
+        (("--credential", "nobodys"), "credential"),
+        (("--status-url", "https://elsewhere.example.test/x"), "status_url"),
+        (("--param", "size=9"), "bad_parameter"),
+    ],
+)
+def test_a_try_that_is_refused_makes_nothing_in_a_new_home(
+    more: tuple[str, str], code: str, call: Call, tmp_path: Path, provider: Provider
+) -> None:
+    home = tmp_path / "home"
+    tried_contract(call, home, provider.url)
+    before = sorted(path.relative_to(home) for path in home.rglob("*"))
+    refused = call("provider", "try", "acme", "--job-id", "job-7", *more, "--home", str(home), "--json")
+    assert (refused.code, refused.json["error"]["code"]) == (2, code)
+    assert provider.asked == []
+    assert sorted(path.relative_to(home) for path in home.rglob("*")) == before
+
+
 @pytest.mark.rule("S8")
 def test_impact_lists_decisions_that_would_differ_and_ends_with_0_unless_asked(
     call: Call, tmp_path: Path, provider: Provider

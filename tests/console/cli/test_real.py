@@ -154,6 +154,25 @@ def test_without_a_core_wait_has_its_own_code(tmp_path: Path, provider: Provider
     assert home.json("wait", "op-1", "--timeout", "0s", code=15)["status"] == "waiting"
 
 
+@pytest.mark.rule("O8")
+@pytest.mark.parametrize("signal_number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_core_that_ended_is_missed_at_once_though_its_heartbeat_is_fresh(
+    tmp_path: Path, provider: Provider, signal_number: int
+) -> None:
+    home = Home(make_home(tmp_path / "home", provider.url))
+    home.call("submit", "--provider", "lab", "--job-id", "job-13", "--id", "op-1")
+    with subprocess.Popen(
+        [*PROGRAM, "run", "--home", str(home.folder)], stderr=subprocess.DEVNULL, env=environment()
+    ) as core:
+        try:
+            assert home.json("wait", "op-1", "--timeout", "5s", code=13)["status"] == "waiting"
+        finally:
+            core.send_signal(signal_number)
+            core.wait(LIMIT_S)
+    assert home.json("wait", "op-1", "--timeout", "0s", code=15)["next"].startswith("No core is running")
+    assert home.json("handover")["handover"]["core"]["runs"] is False
+
+
 def test_operations_and_providers_of_the_home_are_completed(tmp_path: Path, provider: Provider) -> None:
     home = Home(make_home(tmp_path / "home", provider.url))
     home.call("submit", "--provider", "lab", "--job-id", "job-15", "--id", "op-mine")

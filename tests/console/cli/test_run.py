@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import selectors
@@ -10,8 +11,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+
+from pollconsole.bridge.outside import beside
+from pollcore.facts import Refused
 
 ROOT = Path(__file__).resolve().parents[3]
 LIMIT_S = 60.0
@@ -158,15 +164,31 @@ raise SystemExit(run(sys.argv[1:]))
 """
 
 
-def test_ctrl_c_ends_a_blocking_command_without_a_traceback(tmp_path: Path) -> None:
-    process = start("wait", "op-1", "--home", str(tmp_path), program=INTERRUPTED)
+@pytest.mark.parametrize("as_json", [False, True])
+def test_ctrl_c_ends_a_blocking_command_without_a_traceback(tmp_path: Path, as_json: bool) -> None:
+    flags = ["--json"] if as_json else []
+    process = start("wait", "op-1", "--home", str(tmp_path), *flags, program=INTERRUPTED)
     try:
         read_until(process, b"READY")
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=LIMIT_S)
+        said, err = process.communicate(timeout=LIMIT_S)
     finally:
         process.kill()
         process.wait(LIMIT_S)
     assert process.returncode == 130
     assert err.split() == [b"interrupted"]
+    assert said == b"" if not as_json else json.loads(said)["error"]["code"] == "interrupted"
     assert list(tmp_path.iterdir()) == []
+
+
+async def test_figures_that_cannot_be_told_leave_no_task_behind() -> None:
+    async def send_notices(_say: Any) -> None:
+        """Never begun."""
+
+    def metrics(_controller: Any, _listen: Any) -> Any:
+        raise Refused("the library is not installed", code="metrics")
+
+    core: Any = SimpleNamespace(send_notices=send_notices, metrics=metrics, config=SimpleNamespace(metrics=None))
+    with pytest.raises(Refused):
+        beside(core, core, print, listen=("127.0.0.1", 9464))
+    assert asyncio.all_tasks() == {asyncio.current_task()}

@@ -10,7 +10,7 @@ import pytest
 from tests.console.cli.conftest import NOW, FakeCore, Outcome, make_operation, make_question
 
 from pollconsole import words
-from pollconsole.cli import present
+from pollconsole.cli import present, takeover
 from pollconsole.cli.doctor import Finding
 from pollcore.decide.remarks import remarks
 from pollcore.facts import AuditEvent, EventName, Fault, HttpFact, Instant, Observation, Status, Verdict
@@ -79,6 +79,56 @@ def test_spans_are_words_for_people_and_named_milliseconds_for_programs(real_hom
     assert "\n  deadline: 40 min\n" in text
     found = call("provider", "show", "lab", "--home", str(real_home), "--json").json
     assert (found["limits_default"]["deadline_ms"], found["retention_ms"]) == (2_400_000, 86_400_000)
+
+
+@pytest.mark.slow
+@pytest.mark.rule("S7")
+def test_a_contract_is_shown_with_the_digest_of_cards_and_with_that_of_its_text(
+    real_home: Path, call: Call, tmp_path: Path
+) -> None:
+    made = call("submit", "--provider", "lab", "--job-id", "j", "--home", str(real_home), "--json").json
+    found = call("provider", "show", "lab", "--home", str(real_home), "--json").json
+    assert found["digest"] == made["contract_digest"]
+    assert found["text_digest"] != found["digest"]  # the instance sets a base URL
+    file = tmp_path / "text.toml"
+    file.write_text(found["text"], "utf-8")
+    assert call("provider", "check", str(file), "--json").json["text_digest"] == found["text_digest"]
+    shown = call("provider", "show", "lab", "--home", str(real_home)).out
+    assert f"operations and cards (text and settings): {found['digest']}\n" in shown
+    assert f"text alone: {found['text_digest']}\n" in shown
+
+
+@pytest.mark.rule("K2")
+def test_a_credential_of_the_settings_that_nobody_stored_is_warned_about_when_a_wait_is_handed_over(
+    real_home: Path, call: Call
+) -> None:
+    config = real_home / "config.toml"
+    config.write_text(config.read_text().replace("[audit]", 'credential = "lab-token"\n[audit]'))
+    made = call("submit", "--provider", "lab", "--job-id", "j", "--id", "op-j", "--home", str(real_home), "--json")
+    (warning,) = made.json["warnings"]
+    assert "lab-token: no credential of that name is stored" in warning
+    assert f"warning: {warning}" in made.err
+    again = call("submit", "--provider", "lab", "--job-id", "j", "--id", "op-j", "--home", str(real_home), "--json")
+    assert again.json["existed"]
+    assert again.json["warnings"] == []
+
+
+@pytest.mark.rule("O8")
+def test_the_hand_over_adds_up_and_says_how_long_no_core_ran() -> None:
+    row = {"operation_id": "op-1", "label": None, "provider": "acme", "hold_until": "t"}
+    view = {
+        "at": "t", "since": "t", "core": {"runs": False, "silent_ms": 840_000, "running": []}, "operations": {},
+        "open_cards_count": 0, "ends_soon_count": 0, "held_count": 1_500, "decided_more": 0, "open_cards": [],
+        "ends_soon": [], "held": [row] * 200, "paused": [], "sessions": [], "decided": [],
+        "audit": {"begun": False, "alarm": None, "why": None},
+    }  # fmt: skip
+    lines = list(takeover.page(view))
+    assert "core: none runs, last 14 minutes ago: nothing is polled" in lines
+    assert "held (1,500):" in lines
+    assert lines.count("  op-1, acme: until t") == 50
+    assert "  and 1,450 more (--json has 200)" in lines
+    ended = list(takeover.page({**view, "core": {"runs": False, "silent_ms": 60_001, "running": []}}))
+    assert "core: none runs: nothing is polled" in ended
 
 
 # --- wait -------------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from pollconsole import words
 from pollconsole.cli import liveness, present
 from pollconsole.cli.wait import NO_CORE, START_GRACE_MS, STILL_WAITING, verdict
 from pollcore.facts import BootMs, Instant, Moment, Operation, Status, Submitted
+from pollcore.waiting import core_silence
 
 START = Moment(Instant(1_772_445_600_000), BootMs(5_000_000), "boot-a")
 
@@ -22,6 +23,8 @@ class Beat:
     beat_boot: BootMs
     boot_id: str = "boot-a"
     kind: str = "run"
+    owner: str = "w"
+    host: str = "h"
 
 
 def operation(status: Status = Status.WAITING, **changes: object) -> Operation:
@@ -89,6 +92,24 @@ def test_heartbeats_of_this_boot_are_measured_by_the_clock_that_never_steps() ->
     assert liveness.silent_ms([other], START.after(70_000)) == 70_000
     assert liveness.silent_ms([other, Beat(START.wall, START.boot)], START.after(1_000)) == 1_000
     assert liveness.silent_ms([], START) is None
+
+
+@pytest.mark.rule("O8")
+def test_a_core_that_is_proved_to_have_ended_runs_no_more_however_fresh_its_heartbeat() -> None:
+    dead, living = Beat(START.wall, START.boot, owner="dead"), Beat(START.wall, START.boot, owner="living")
+    gone = {("dead", "h")}
+
+    def silence(*beats: Beat, after: int = 1_000) -> int | None:
+        return core_silence(beats, START.after(after), lambda owner, host: (owner, host) in gone)
+
+    assert not liveness.is_running(silence(dead))
+    assert "no core is running" in str(liveness.warning(silence(dead)))
+    assert judge(Status.WAITING, silent=silence(dead), waited=START_GRACE_MS) == NO_CORE
+    assert judge(Status.WAITING, silent=silence(dead), waited=START_GRACE_MS - 1) is None
+    assert silence(dead, living) == 1_000
+    assert silence(dead, after=200_000) == 200_000
+    assert liveness.is_running(silence(Beat(START.wall, START.boot, owner="dead", host="elsewhere")))
+    assert silence(Beat(START.wall, START.boot, kind="cli")) is None
 
 
 @pytest.mark.rule("O8")
