@@ -5,6 +5,7 @@ It must not know any part of the product: a fixture of one floor belongs into th
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 from collections.abc import Callable, Generator, Sequence
@@ -36,6 +37,9 @@ SLOW_PLACES = (
     "adapters/test_transport_",
     "cases/",
     "catalogue/test_answers.py",
+    "catalogue/test_complete.py",
+    "catalogue/test_guards.py",
+    "catalogue/test_requests.py",
     "catalogue/test_states.py",
     "console/cli/test_gate_questions.py",
     "console/cli/test_keeping.py",
@@ -46,6 +50,7 @@ SLOW_PLACES = (
     "console/cli/test_read_only.py",
     "console/cli/test_real.py",
     "console/cli/test_run.py",
+    "console/cli/test_simulate.py",
     "console/cli/test_streams.py",
     "console/demo/",
     "console/guard/test_pilot.py",
@@ -55,6 +60,7 @@ SLOW_PLACES = (
     "console/themes/test_theme_files.py",
     "console/themes/test_theme_screen",
     "controller/",
+    "core/reading/test_reading_moto.py",
     "core/whatif/",
     "live/",
     "outside/test_notices_pure.py",
@@ -68,11 +74,13 @@ NO_HOME = "/dev/null/a-test-must-name-its-home"
 
 #: Two slow cores make no test wrong: no deadline, no complaint about slow generation.
 _PATIENT = settings(deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("quick", _PATIENT, max_examples=8)  # of `./check fast`; the whole run tries more
+# of `./check fast`; the whole run tries more
+settings.register_profile("quick", _PATIENT, max_examples=5, database=None)
 settings.register_profile("fast", _PATIENT, max_examples=25)
 settings.register_profile("ci", _PATIENT, max_examples=200)
 
 guards.install()
+gc.disable()  # until all is imported
 _started = pytest.StashKey[Sequence["subprocess.Popen[bytes]"]]()
 
 
@@ -115,6 +123,13 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def is_slow(path: Path) -> bool:
     place = path.relative_to(ROOT).as_posix()
     return place.startswith(SLOW_PLACES) and not place.startswith(FAST_PLACES)
+
+
+def pytest_collection_finish() -> None:
+    """What is imported by now lives to the end: no collection of garbage looks through it again."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
