@@ -32,7 +32,7 @@ from pollconsole.console import ConsoleApp  # noqa: E402
 from pollconsole.core_thread import CoreThread  # noqa: E402
 from pollconsole.demo.clock import DemoClock  # noqa: E402
 from pollconsole.driver import headless_guard_driver  # noqa: E402
-from pollconsole.guard import GuardTimes  # noqa: E402
+from pollconsole.guard_facts import GuardTimes  # noqa: E402
 from pollconsole.theme_choice import Colours  # noqa: E402
 from pollcore.facts import Instant  # noqa: E402
 

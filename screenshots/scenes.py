@@ -15,7 +15,7 @@ from textual.pilot import Pilot
 
 from pollconsole.board import by_cause
 from pollconsole.console import ConsoleApp
-from pollconsole.guard import State
+from pollconsole.guard_facts import State
 from pollconsole.screens.approvals import ApprovalsTable
 from pollconsole.screens.card import CardScreen
 from pollconsole.screens.deciding import DecidingScreen

@@ -123,8 +123,9 @@ def run_demo() -> int:
 
         def prepare(state: State) -> None:
             state.guide = dict(demo.GUIDE)
+            state.clock_name, state.home_lasts = "demo time", False
             state.reading = setup.clock.as_in_life
 
         # short: at 80 cells the status line must keep room for what is wrong
-        title, named_by = f"demo, time x{setup.clock.factor:g}", "the demo, thrown away at its end"
+        title, named_by = f"demo x{setup.clock.factor:g}", "the demo, thrown away at its end"
         return run_app(runner, title=title, home=setup.home, home_named_by=named_by, prepare=prepare)

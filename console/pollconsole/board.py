@@ -1,20 +1,19 @@
 """What the screen knows: rows by id, open questions, and which of them a view shows in which order.
 
 Job: pure: deltas in, ordered ids and counts out. Must not know: widgets, the core, disk. Rows keep their identity:
-order
-and cursor are by operation id, never by row number.
+order and cursor are by operation id, never by row number.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from typing import Any, Final
 
 import msgspec
 
 from pollconsole import words
+from pollconsole.causes import APPROVALS
 from pollconsole.mailbox import Delta
 from pollconsole.row_facts import RowFacts, finder
 from pollcore.facts import SECOND, Escalation, Instant, Moment, Operation, Status, StopReason
@@ -22,16 +21,12 @@ from pollcore.facts import SECOND, Escalation, Instant, Moment, Operation, Statu
 MAX_ENDED: Final = 2_000
 """Ended operations kept on the screen; the store keeps all."""
 
-APPROVALS: Final = frozenset(
-    {StopReason.CALL_APPROVAL, StopReason.SESSION_APPROVAL, StopReason.MODE_CHANGE, StopReason.FIRST_USE}
-)
-"""Questions that no stop raised: they ask for an approval."""
-
 
 class View(StrEnum):
     """The views, in the order of their digits."""
 
-    ALL = "all"
+    OPEN = "open"
+    """Live ones, and ended ones whose card is open; with `done` every row once."""
     NEEDS = "needs you"
     UNKNOWN = "unknown"
     LOW = "low"
@@ -68,20 +63,27 @@ _STATUSES: Final = {status: number for number, status in enumerate(Status)}
 _FAILED: Final = frozenset({Status.FAILED, Status.CANCELLED, Status.EXPIRED})
 
 
+class Asked(msgspec.Struct, frozen=True):
+    """What waits in one queue."""
+
+    count: int
+    """Questions."""
+    cards: int
+    """One answer may cover all that one cause stopped (E10)."""
+    oldest_ms: int
+    ends_ms: int | None
+    """Until the first of them expires, or its wait ends; None: nothing that a decision could still save runs out."""
+
+
 class Waiting(msgspec.Struct, frozen=True):
     """What waits for a person, counted for the strip that stands on every view (V4)."""
 
-    approvals: int
-    escalations: int
-    oldest_ms: int
-    causes: int
-    """Cards of the decisions: one answer may cover all that one cause stopped (E10)."""
-    approval_cards: int = 0
-    """The same of the approvals."""
+    approvals: Asked
+    decisions: Asked
 
     @property
     def total(self) -> int:
-        return self.approvals + self.escalations
+        return self.approvals.count + self.decisions.count
 
 
 class Figures(msgspec.Struct, frozen=True):
@@ -157,11 +159,22 @@ class Board:
     def waiting(self, now: Moment) -> Waiting:
         """What the strip says."""
         asked = self.wanted()
-        approvals = sum(question.reason in APPROVALS for question in asked)
-        causes = len({question.cause for question in asked if question.reason not in APPROVALS})
-        cards = len({question.cause for question in asked if question.reason in APPROVALS})
-        oldest = min((question.asked_at for question in asked), default=now.wall)
-        return Waiting(approvals, len(asked) - approvals, max(0, now.wall - oldest), causes, cards)
+        approvals = [question for question in asked if question.reason in APPROVALS]
+        decisions = [question for question in asked if question.reason not in APPROVALS]
+        return Waiting(self._in_queue(approvals, now.wall), self._in_queue(decisions, now.wall))
+
+    def _in_queue(self, questions: Sequence[Escalation], wall: Instant) -> Asked:
+        oldest = min((question.asked_at for question in questions), default=wall)
+        ends = min((at for question in questions for at in self._ends(question) if at > wall), default=None)
+        cards = len({question.cause for question in questions})
+        return Asked(len(questions), cards, max(0, wall - oldest), None if ends is None else ends - wall)
+
+    def _ends(self, question: Escalation) -> Iterator[Instant]:
+        """When it expires, and when its operation's wait ends."""
+        operation = self.operations.get(question.operation_id)
+        for at in (question.expires_at, None if operation is None else self.facts(operation).ends_at):
+            if at is not None:
+                yield at
 
     def figures(self, now: Moment) -> Figures:
         """Counts over all rows; counted anew at most once a second of *now*, and when the first rows come."""
@@ -196,12 +209,12 @@ class Board:
         asked = sum(row.needs or row.operation_id in open_ones for row in rows_)
         ends_asked = sum(row.end and (row.needs or row.operation_id in open_ones) for row in rows_)
         counted = {
-            View.ALL: len(live) + ends_asked,
+            View.OPEN: len(live) + ends_asked,
             View.NEEDS: asked,
             View.UNKNOWN: sum(row.operation.stop_reason in _UNKNOWN for row in live),
             View.LOW: sum(row.low is not None and row.low.at(now) for row in live),
             View.FAILED: sum(row.operation.status in _FAILED for row in rows_ if row.end),
-            View.DONE: len(rows_) - len(live),
+            View.DONE: len(rows_) - len(live) - ends_asked,
             View.MARKED: sum(key in self.operations for key in self.marked),
         }
         return Figures(len(live), counted, frozenset(row.operation.submitted.os_user for row in live))
@@ -210,7 +223,7 @@ class Board:
         """Whether *view* shows a row. The first view shows live ones and ends that want a decision."""
         open_ones = self._asked_for()
         match view:
-            case View.ALL:
+            case View.OPEN:
                 return lambda row: not row.end or row.needs or row.operation_id in open_ones
             case View.NEEDS:
                 return lambda row: row.needs or row.operation_id in open_ones
@@ -221,7 +234,7 @@ class Board:
             case View.FAILED:
                 return lambda row: row.operation.status in _FAILED
             case View.DONE:
-                return lambda row: row.end
+                return lambda row: row.end and not row.needs and row.operation_id not in open_ones
             case View.MARKED:
                 return lambda row: row.operation_id in self.marked
 
@@ -259,19 +272,20 @@ class Board:
             case Sort.REQUESTS:
                 return lambda row: row.operation.requests_left
 
-    def _by_attention(self, now: Moment) -> Callable[[RowFacts], tuple[int, int]]:
-        """What needs a person first, then what runs low, what runs, what is held, what has ended."""
+    def _by_attention(self, now: Moment) -> Callable[[RowFacts], tuple[int, int, int]]:
+        """What needs a person first (as its queue: what ends soonest, what has passed, what has ended), then what runs
+        low, what runs, what is held, what has ended."""
         open_ones = self._asked_for()
 
-        def key(row: RowFacts) -> tuple[int, int]:
-            operation = row.operation
+        def key(row: RowFacts) -> tuple[int, int, int]:
+            operation, ends = row.operation, row.ends_at
             if row.needs or row.operation_id in open_ones:
-                return 0, operation.deadline_at
+                return 0, 2 if ends is None else 1 if ends <= now.wall else 0, ends or 0
             if row.low is None:
-                return 4, operation.deadline_at
+                return 4, 0, operation.deadline_at
             if row.low.at(now):
-                return 1, operation.deadline_at
-            return 3 if operation.status is Status.HELD else 2, operation.deadline_at
+                return 1, 0, operation.deadline_at
+            return 3 if operation.status is Status.HELD else 2, 0, operation.deadline_at
 
         return key
 
@@ -286,56 +300,3 @@ class Board:
 
     def _is_kept(self, operation_id: str) -> bool:
         return operation_id in self.questions or operation_id in self.marked or operation_id in self.pinned
-
-
-class Cause(msgspec.Struct, frozen=True):
-    """What waits for one cause, counted when rows changed, not at each tick."""
-
-    cause: str
-    questions: tuple[Escalation, ...]
-    """The oldest first."""
-    reason: str
-    """The most frequent one; `provider_failure +1 more` where there are others."""
-    oldest_at: Instant
-    ends_at: Instant | None
-    """When the first of their waits ends; None: no row is known."""
-    expires_at: Instant | None = None
-    """When the first of the questions expires (G7); None: none does, or its time does not run yet."""
-
-
-def by_cause(questions: Sequence[Escalation], operations: Mapping[str, Operation]) -> list[Cause]:
-    """Questions with one cause together, the oldest first (E10)."""
-    groups: dict[str, list[Escalation]] = {}
-    for question in sorted(questions, key=lambda q: (q.asked_at, q.escalation_id)):
-        groups.setdefault(question.cause, []).append(question)
-    return [_cause(cause, group, operations) for cause, group in groups.items()]
-
-
-def _cause(cause: str, group: Sequence[Escalation], operations: Mapping[str, Operation]) -> Cause:
-    reasons = Counter(question.reason.value for question in group)
-    reason = reasons.most_common(1)[0][0]
-    known = (operations.get(question.operation_id) for question in group)
-    return Cause(
-        cause,
-        tuple(group),
-        reason if len(reasons) == 1 else f"{reason} +{len(reasons) - 1} more",
-        group[0].asked_at,
-        min((wait_ends_at(operation) for operation in known if operation is not None), default=None),
-        min((question.expires_at for question in group if question.expires_at is not None), default=None),
-    )
-
-
-def by_time_left(causes: Sequence[Cause]) -> list[Cause]:
-    """Those that expire soonest first, then those whose wait ends soonest, then the oldest."""
-
-    def key(cause: Cause) -> tuple[int, int, int]:
-        expires = _FAR if cause.expires_at is None else cause.expires_at
-        return expires, _FAR if cause.ends_at is None else cause.ends_at, cause.oldest_at
-
-    return sorted(causes, key=key)
-
-
-def wait_ends_at(operation: Operation) -> Instant:
-    """By our deadline, the end of usefulness or the provider's own expiry, whichever is first."""
-    ends = (operation.deadline_at, operation.useful_until, operation.provider_expires_at)
-    return min(end for end in ends if end is not None)

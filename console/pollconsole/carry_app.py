@@ -73,7 +73,8 @@ class CarryingApp(ThemedApp):
 
     def _copy_to_file(self, copied: str, what: str, why: str) -> None:
         try:
-            self._said(f"{what}: {carry.keep_copy(self.home, copied)} ({why})")
+            lasts = "" if self.state.home_lasts else ", deleted when this ends"
+            self._said(f"{what}: {carry.keep_copy(self.home, copied)}{lasts} ({why})")
         except Refused as error:
             self._said(f"{what} was not sent: {why}; {error}", "attention")
 
@@ -100,7 +101,7 @@ class CarryingApp(ThemedApp):
             self.state.say(str(error), "attention")
         else:
             rows = f"{count:,} row{'s' * (count != 1)}"
-            self.state.say(f"{rows} exported to {carry.FOLDER}/{path.name} in the home", "good")
+            self.state.written(f"{rows} exported to {carry.FOLDER}/{path.name} in the home", f"{rows} exported", path)
 
 
 def ask_tmux() -> Tmux | None:

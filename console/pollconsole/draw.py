@@ -1,8 +1,7 @@
 """Text with roles -> strips: the one way in which this console draws.
 
-Job: spans of harmless text and role names become lines of exact width. Must not know: operations, screens, markup
-(there
-is none here: nothing that a provider wrote can be read as a style or an action). Widths are cells, not characters.
+Job: spans of harmless text and role names become lines of exact width. Must not know: operations, screens, markup.
+There is none here: nothing that a provider wrote can be read as a style or an action. Widths are cells, not characters.
 """
 
 from __future__ import annotations
@@ -22,6 +21,10 @@ Span = tuple[str, str]
 Line = tuple[Span, ...]
 
 ELLIPSIS: Final = "…"
+_BREAKS: Final = (" ", "/")
+"""Where a text is cut: behind one of these."""
+_CLOCK: Final = "UTC"
+"""Stays with the time before it."""
 MAX_TEXT: Final = 2_000
 """Characters of one provider text on a screen; what is cut shows an ellipsis."""
 _PLAIN: Final = Style.null()
@@ -35,12 +38,29 @@ def text(value: str, role: str = "text", limit: int = MAX_TEXT) -> Span:
 
 
 def fit(value: str, width: int, *, right: bool = False) -> str:
-    """*value* in exactly *width* cells: padded, or cut with an ellipsis."""
+    """*value* in exactly *width* cells: padded, or cut with an ellipsis, between words where that costs little."""
     cells = cell_len(value)
     if cells > width:
-        return set_cell_size(value, width - 1) + ELLIPSIS if width > 0 else ""
+        value = cut(value, width)
+        cells = cell_len(value)
     pad = " " * (width - cells)
     return pad + value if right else value + pad
+
+
+def cut(value: str, width: int) -> str:
+    """The beginning of *value* in at most *width* cells, an ellipsis at its end.
+
+    A word, or a part of an address, that would be cut in its middle is left out where that costs at most half the
+    width: half a word may be read as another word. One that is longer is cut inside.
+    """
+    if width <= 0:
+        return ""
+    head = set_cell_size(value, width - 1)
+    inside = value.startswith(head) and value[len(head) : len(head) + 1] not in ("", *_BREAKS)
+    if inside and head[-1:] not in _BREAKS:
+        kept = head[: max(head.rfind(sign) for sign in _BREAKS) + 1]
+        head = kept if cell_len(kept) * 2 >= width else head
+    return head.rstrip(" ") + ELLIPSIS
 
 
 def width_of(line: Line) -> int:
@@ -65,7 +85,8 @@ def clip(line: Line, width: int) -> Line:
             kept.append((piece, role))
             left -= cells
             continue
-        kept.append((fit(piece + " ", left), role))
+        if left > 0:
+            kept.append((cut(piece + " ", left), role))
         break
     return tuple(kept)
 
@@ -133,11 +154,14 @@ def wrap(line: Line, width: int, *, indent: int = 0) -> list[Line]:
 
 
 def _words(line: Line) -> Iterable[Span]:
-    """Words with the spaces that follow them; a word may come in several spans of different roles."""
+    """Words with the spaces that follow them; a word may come in several spans of different roles.
+
+    `10:58:00 UTC` is one.
+    """
     for piece, role in line:
         start = 0
         for at in range(1, len(piece)):
-            if piece[at - 1] == " " and piece[at] != " ":
+            if piece[at - 1] == " " and piece[at] != " " and not piece.startswith(_CLOCK, at):
                 yield piece[start:at], role
                 start = at
         if piece[start:]:

@@ -42,7 +42,7 @@ def restore(state: State, home: Path | None) -> None:
     state.board.pinned = dict.fromkeys(_ids(kept.get("pins"), MAX_PINS))
     state.board.marked = set(_ids(kept.get("marks"), MAX_MARKS))
     if state.view is View.MARKED and not state.board.marked:
-        state.view = View.ALL
+        state.view = View.OPEN
 
 
 def keep(state: State, home: Path | None, cursor: str | None) -> bool:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from pollconsole import rows, words
-from pollcore.facts import Operation, Status
+from pollconsole import row_columns, rows, words
+from pollcore.facts import Instant, Operation, Status
 
 FIELDS: Final[dict[str, Callable[[Operation], str]]] = {
     "op": lambda o: o.operation_id,
@@ -29,15 +29,16 @@ _ENDS: Final = frozenset(status for status in Status if status.is_end)
 class RowFacts:
     """Of one record; a newer record of the same operation has facts of its own."""
 
-    __slots__ = ("_text", "cells", "end", "low", "needs", "operation", "operation_id")
+    __slots__ = ("_text", "cells", "end", "ends_at", "low", "needs", "operation", "operation_id")
 
     def __init__(self, operation: Operation) -> None:
         self.operation = operation
         self.operation_id = operation.operation_id
         self.end = operation.status in _ENDS
         self.needs = operation.status in words.NEEDS_A_HUMAN
+        self.ends_at = wait_ends_at(operation)
         self.low = rows.low_from(operation)
-        self.cells = rows.cells_of(operation)
+        self.cells = row_columns.cells_of(operation)
         self._text: str | None = None
 
     @property
@@ -46,6 +47,14 @@ class RowFacts:
         if self._text is None:
             self._text = "\n".join(read(self.operation) for read in FIELDS.values()).lower()
         return self._text
+
+
+def wait_ends_at(operation: Operation) -> Instant | None:
+    """By our deadline, the end of usefulness or the provider's own expiry, whichever is first; None: it has ended."""
+    if operation.status in _ENDS:
+        return None
+    ends = (operation.deadline_at, operation.useful_until, operation.provider_expires_at)
+    return min(end for end in ends if end is not None)
 
 
 def finder(needle: str) -> Callable[[RowFacts], bool]:

@@ -1,21 +1,20 @@
 """One operation -> the cells of its row, at one moment.
 
-Job: pure: record and clock -> short texts with roles, and which columns a width has room for. Must not know: widgets,
-colours, where rows come from. Countdowns are computed when painted, so a row that stands still still counts down.
+Job: pure: record and clock -> short texts with roles. Must not know: widgets, colours, which columns there are, where
+rows come from. Countdowns are computed when painted, so a row that stands still still counts down.
 
 Source: spec V1 (state, next request, time left, requests, failures and rate-limit answers used of allowed), S1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-import msgspec
 from rich.cells import cell_len
 
-from pollconsole import words
+from pollconsole import short_words, words
 from pollconsole.draw import Span, fit
+from pollconsole.row_columns import Column
 from pollconsole.safe import safe
 from pollcore.facts import (
     DAY,
@@ -57,87 +56,6 @@ SOURCE_WORDS: Final[dict[DelaySource, str]] = {
 }
 
 
-class Column(msgspec.Struct, frozen=True):
-    """One column. *width*: the fewest cells that it lives with; *right*: figures end together; *least*: shown from this
-    width of the table on."""
-
-    key: str
-    head: str
-    width: int
-    right: bool = False
-    least: int = 0
-
-
-COLUMNS: Final = (
-    Column("operation", "OPERATION", 9),
-    Column("provider", "PROVIDER", 6, least=79),
-    Column("status", "STATUS", 9),
-    Column("state", "JOB SAYS", 8, least=79),
-    Column("next", "NEXT", 6, right=True, least=44),
-    Column("left", "LEFT", 8, right=True),
-    Column("requests", "REQS", 4, right=True, least=56),
-    Column("failures", "FAIL", 4, right=True, least=79),
-    Column("limited", "429", 4, right=True, least=79),
-    Column("note", "NOTE", 20, least=112),
-)
-LEAD: Final = 2
-"""The cursor's mark and a space."""
-WANTED: Final[Mapping[str, int]] = {"operation": 15, "provider": 24, "requests": 8, "failures": 4, "limited": 4}
-"""Cells that ids (`op-` and 12 digits), names and figures want where no row says otherwise."""
-SIZED: Final[Mapping[str, int]] = {"operation": 9, "provider": 8, "requests": 4, "failures": 4, "limited": 4}
-"""Columns that are as wide as their texts, and the fewest cells that they want."""
-MAX_OPERATION: Final = 24
-_GROWTH: Final = (
-    *(("requests", 15), ("failures", 9), ("limited", 9)),  # a figure that is cut says another thing
-    *(("operation", 15), ("provider", 8), ("status", 11), ("provider", 14), ("operation", MAX_OPERATION)),
-    *(("state", 16), ("provider", 24), ("status", 19), ("note", 80)),
-)
-"""Who may grow to how many cells, one after the other, as long as there is room."""
-
-
-def columns_for(width: int, wanted: Mapping[str, int] = WANTED) -> tuple[Column, ...]:
-    """The columns that *width* cells hold, grown to fill them. *wanted*: by column, cells that its texts take."""
-    chosen = [column for column in COLUMNS if column.least <= width]
-    cells = {column.key: column.width for column in chosen}
-    spare = width - LEAD - sum(cells.values()) - (len(chosen) - 1)
-    for key, most in _GROWTH:
-        if key in cells and spare > 0:
-            more = max(0, min(spare, min(most, wanted.get(key, most)) - cells[key]))
-            cells[key] += more
-            spare -= more
-    cells["operation"] += max(0, spare)  # where nothing else has use for it
-    return tuple(
-        msgspec.structs.replace(
-            column,
-            width=cells[column.key],
-            head="REQUESTS" if column.key == "requests" and cells["requests"] >= len("REQUESTS") else column.head,
-        )
-        for column in chosen
-    )
-
-
-def cells_of(operation: Operation) -> tuple[int, ...]:
-    """Cells that the texts of one row take, in the order of `SIZED`; whatever the clock says."""
-    return (
-        cell_len(safe(operation.operation_id, MAX_CELL)),
-        cell_len(safe(operation.submitted.provider, MAX_CELL)),
-        _figure_cells(operation.max_status_requests, operation.status_requests_used),
-        _figure_cells(operation.max_transport_failures, operation.transport_failures_used),
-        _figure_cells(operation.max_rate_limited, operation.rate_limited_used),
-    )
-
-
-def wanted_by(sizes: Iterable[tuple[int, ...]]) -> dict[str, int]:
-    """Cells that rows of these sizes (`cells_of`) take, by column; the same for the same rows."""
-    widest = (max(column) for column in zip(SIZED.values(), *set(sizes), strict=True))
-    return dict(zip(SIZED, widest, strict=True))
-
-
-def _figure_cells(allowed: int, used: int) -> int:
-    """Of `12/12!`: a figure grows while it is watched, its column must not."""
-    return len(str(max(allowed, used))) + len(str(allowed)) + 2
-
-
 def cell(key: str, operation: Operation, now: Moment, asked: bool, polled: bool = True) -> Span:
     """The text and role of one cell. *asked*: an open question waits for a decision on this operation; *polled*: some
     core polls."""
@@ -173,7 +91,11 @@ def row(
     for column in columns:
         words_, role = cell(column.key, operation, now, asked, polled)
         if column.key == "status" and cell_len(words_) > column.width:
-            words_ = words_[GLYPH:]  # the word says it; the glyph is for those who have room
+            word = short_words.status(operation.status, column.width)
+            # the word says it; the glyph is for those who have room
+            words_ = words_[:GLYPH] + word if GLYPH + cell_len(word) <= column.width else word
+        elif column.key == "note" and cell_len(words_) > column.width:
+            words_, role = note_span(operation, now, asked, short=True)
         cells.append((fit(words_, column.width, right=column.right), role))
     return tuple(cells)
 
@@ -269,11 +191,13 @@ def runs_low(operation: Operation, now: Moment) -> bool:
     return low is not None and low.at(now)
 
 
-def note_span(operation: Operation, now: Moment, asked: bool) -> Span:
-    """Why it stands where it stands, in a few words."""
-    if operation.stop_reason is not None and (asked or operation.status.is_end):
-        detail = f": {operation.stop_detail.value}" if operation.stop_detail is not None else ""
-        return f"{operation.stop_reason.value}{detail}", "attention" if asked else "muted"
+def note_span(operation: Operation, now: Moment, asked: bool, *, short: bool = False) -> Span:
+    """Why it stands where it stands, in a few words. *short*: by the short forms of reason and detail."""
+    reason, detail = operation.stop_reason, operation.stop_detail
+    if reason is not None and (asked or operation.status.is_end):
+        name = short_words.REASON[reason] if short else reason.value
+        what = "" if detail is None else f": {short_words.detail(detail) if short else detail.value}"
+        return f"{name}{what}", "attention" if asked else "muted"
     if asked:
         return "a question waits", "attention"
     if operation.status is Status.HELD and operation.hold_until is not None:

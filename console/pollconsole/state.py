@@ -9,6 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -78,7 +79,7 @@ class State:
         """Notes that were written and not recorded yet, by the question of their card."""
         self.done: dict[str, str] = {}
         """What a decision of this console did, by operation id: shown on the row."""
-        self.view = View.ALL
+        self.view = View.OPEN
         self.needle = ""
         self.last_needle = ""
         """What `n` and `N` look for once the filter is cleared."""
@@ -92,6 +93,10 @@ class State:
         self.operator: Operator | None = None
         self.keymap = KeyMap()
         """The keys in force, by the names of actions."""
+        self.clock_name = ""
+        """Whose the core's clock is where it is not the world's (the demo): every time on the screen is of that one."""
+        self.home_lasts = True
+        """Whether what is written into the home is still there when the console has ended."""
         self.reading: Callable[[bool], None] = _nobody
         """Told when somebody begins and ends to look at what counts down: the demo's time is compressed."""
         self.guide: dict[StopReason, str] = {}
@@ -104,6 +109,13 @@ class State:
     def say(self, words: str, role: str = "text", stays: Stays = Stays.A_WHILE) -> None:
         """Put a message on the message line and in the list of messages; made harmless here."""
         self.messages.append(Message(self.now().wall, safe(words, 400), role, time.monotonic(), stays))
+
+    def written(self, said: str, briefly: str, path: Path, role: str = "good") -> None:
+        """A file was written into the home: *said*; where the home does not last, *briefly*, the warning, its path."""
+        if self.home_lasts:
+            self.say(said, role)
+        else:
+            self.say(f"{briefly}; copy it now, it is deleted when this ends: {path}", "attention", Stays.UNTIL_SEEN)
 
     @property
     def message(self) -> Message | None:

@@ -154,7 +154,7 @@ def samples() -> list[tuple[Line, str]]:
         ((GAP, ("requests ", "muted"), *bar, ("  7 of 12  ", "text"), ("carried out", "good")), ""),
         (
             (
-                (" ! 3 decisions waiting, oldest 4 min 10 s", "attention-text"),
+                (" ! 3 decisions waiting, first ends in 4:10", "attention-text"),
                 (" - ", "attention-text"),
                 ("E", "key"),
                 (" opens", "attention-text"),

@@ -30,8 +30,9 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Static
 
+from pollconsole.guard_card import GuardedCard, guard_lines
 from pollconsole.guard_facts import Choice, Evidence, GuardView, Inspect, Way
-from pollconsole.guarded import GuardedApp, GuardedCard, guard_lines
+from pollconsole.guarded import GuardedApp
 from pollconsole.safe import safe
 
 PROVIDER_TEXT = "hostile \x1b]52;c;aGk=\x07 text with [brackets[/] and \x1b[6n"
@@ -128,7 +129,7 @@ class ExampleApp(GuardedApp[int]):
         self.card = CardScreen(self.lines)
         self.push_screen(self.card)
         if block := int(os.environ.get("GUARD_EXAMPLE_BLOCK_MS", "0")):
-            self.call_next(time.sleep, block / 1000)
+            self.call_next(lambda: time.sleep(block / 1000))  # a builtin has no signature for Textual
 
     def action_leave_card(self) -> None:
         self.pop_screen()

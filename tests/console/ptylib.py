@@ -63,6 +63,8 @@ class Terminal:
         """Everything that the program wrote."""
         self.asked = 0
         """How many cursor reports it asked for."""
+        self.late = 0.0
+        """Seconds by which a pause of the script was longer than meant, at most: this machine stood still then."""
         self._replies: list[tuple[float, bytes]] = []
         self._screen = _Screen(columns, rows, self._cursor_report)
         self._stream = pyte.Stream(self._screen)
@@ -112,6 +114,7 @@ class Terminal:
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
             self.pump(min(left, STEP))
+        self.late = max(self.late, time.monotonic() - end)
 
     # -- typing ----------------------------------------------------------------------------------------------------
 

@@ -99,6 +99,7 @@ class Agents:
             self._seeded.set()
 
     async def _begin(self, core: bridge.Core, first: tuple[Case, ...]) -> None:
+        await core.prepare()  # the audit's chain begins first, so that it holds the storing of credentials, too
         for one in self._credentials:
             await bridge.set_credential(
                 core, one.name, kind="bearer", names=(), origins=(self._urls[one.provider],), secret=one.secret

@@ -13,17 +13,16 @@ from typing import Final
 from rich.cells import cell_len
 
 from pollconsole import rows, words
-from pollconsole.board import Cause
 from pollconsole.bridge import AskedFor
+from pollconsole.causes import Cause
 from pollconsole.draw import Line, fit, text
+from pollconsole.screens.cause_words import WHOLE_FROM, who, why
 from pollconsole.state import State
 from pollconsole.widgets import Table
 from pollcore.facts import Instant, StopReason
 
 WHO: Final = 24
 """The most; an id that we made takes 15 and is shown whole."""
-WHY: Final = 16
-"""The longest reason, `session_approval`."""
 NUMBER: Final = 6
 WAITS: Final = 6
 EXPIRES: Final = 7
@@ -31,8 +30,6 @@ ENDS: Final = 6
 ENDS_FROM: Final = 100
 """From this width on the end of the wait has a column."""
 LEAD: Final = 2
-ALONE: Final = "question "
-"""Before the id of a question that belongs to no operation; no operation's id holds a space."""
 _ASKS_BY_ITSELF: Final = frozenset({StopReason.MODE_CHANGE})
 
 ABOUT: Final[dict[StopReason, str]] = {
@@ -53,13 +50,16 @@ class ApprovalsTable(Table):
         self.asked: dict[str, AskedFor] = {}
         """By question: what it is about, as far as it was read."""
         self._who = 3
-        self._why = 3
+        self._why = (3, 3)
+        """Cells of the reasons: by their full names, and in short."""
 
     def put(self, causes: dict[str, Cause]) -> None:
         """These rows from now on, in this order."""
         self.causes = causes
         self._who = max(3, min(WHO, max((cell_len(who(row)) for row in causes.values()), default=0)))
-        self._why = max(3, min(WHY, max((cell_len(row.reason) for row in causes.values()), default=0)))
+        rows_ = causes.values()
+        whole, short = (max((cell_len(why(row, short=each)) for row in rows_), default=3) for each in (False, True))
+        self._why = whole, short
         self.refresh()
         self.show_ids(list(causes))
 
@@ -68,8 +68,9 @@ class ApprovalsTable(Table):
         """Cells of each column by its head, in their order; what is left has the request."""
         ends = {"ENDS": ENDS} if self.columns >= ENDS_FROM else {}
         rest = {"REQ": NUMBER, "WAITS": WAITS, "EXPIRES": EXPIRES, **ends}
-        used = LEAD + self._who + self._why + sum(rest.values()) + len(rest) + 2
-        return {"WHO": self._who, "ASKS": self._why, "FOR": max(0, self.columns - used), **rest}
+        why_ = max(4, self._why[self.columns < WHOLE_FROM])
+        used = LEAD + self._who + why_ + sum(rest.values()) + len(rest) + 2
+        return {"WHO": self._who, "ASKS": why_, "FOR": max(0, self.columns - used), **rest}
 
     @property
     def heads(self) -> str:
@@ -89,7 +90,7 @@ class ApprovalsTable(Table):
             mark,
             (fit(who(row), width["WHO"]), "text"),
             (" ", "text"),
-            (fit(text(row.reason)[0], width["ASKS"]), "attention"),
+            (fit(why(row, short=self.columns < WHOLE_FROM), width["ASKS"]), "attention"),
             (" ", "text"),
             (fit(_short(text(what(row, found))[0]), width["FOR"]), "text"),
             (" ", "text"),
@@ -113,18 +114,6 @@ class ApprovalsTable(Table):
             for q in asked
             if q.operation_id and q.reason not in _ASKS_BY_ITSELF and q.escalation_id not in self.asked
         ]
-
-
-def who(row: Cause) -> str:
-    """The operation, how many of them, or the credential that it belongs to."""
-    if len(row.questions) > 1:
-        return f"{len(row.questions):,} operations"
-    return text(row.questions[0].operation_id or credential_of(row))[0]
-
-
-def credential_of(row: Cause) -> str:
-    """The name in the cause of a question about a credential."""
-    return row.cause.partition(":")[2]
 
 
 def what(row: Cause, asked: AskedFor | None) -> str:

@@ -13,8 +13,8 @@ from textual.binding import Binding, BindingType
 from textual.geometry import Size
 from textual.screen import Screen
 
-from pollconsole import words
-from pollconsole.board import Waiting
+from pollconsole import rows, words
+from pollconsole.board import Asked
 from pollconsole.draw import Line, width_of
 from pollconsole.key_names import ACTIONS
 from pollconsole.state import State
@@ -110,40 +110,54 @@ def key_line(pairs: Sequence[tuple[str, str]]) -> Line:
 
 
 def waiting_line(state: State, now: Moment) -> Line:
-    """`3 wait, oldest 4 min 10 s ` for the corner of every screen, or nothing."""
-    waiting = state.board.waiting(now)
-    if not waiting.total:
+    """`! A 2, 1:30 left; E 12, 4:10 left ` for the corner of every screen, or that nothing waits."""
+    queues = _queues(state, now)
+    if not queues:
         return (("nothing waits for you ", "muted"),)
-    counts = (("approvals", waiting.approvals), ("decisions", waiting.escalations))
-    said = ", ".join(f"{state.keymap.shown(name)} {count:,}" for name, count in counts if count)
-    return ((f"! {said} waiting, oldest {words.span(waiting.oldest_ms)} ", "attention-text"),)
+    told = [f"{state.keymap.shown(name)} {asked.count:,}" for name, asked in queues]
+    if len(queues) == 1:
+        return ((f"! {told[0]} wait, {_how_long(queues[0][1])} ", "attention-text"),)
+    said = "; ".join(f"{each}, {_how_long(asked, brief=True)}" for each, (_, asked) in zip(told, queues, strict=True))
+    return ((f"! {said} ", "attention-text"),)
 
 
 def strip_line(state: State, now: Moment, width: int = 0) -> Line:
-    """The queue strip: what waits, how long, and which key opens it. *width*: cells that there are; 0: enough."""
-    waiting = state.board.waiting(now)
-    if not waiting.total:
+    """The queue strip: what waits, what hurries, and which key opens it. *width*: cells that there are; 0: enough."""
+    queues = _queues(state, now)
+    if not queues:
         return ((" nothing waits for you", "muted"),)
-    named = (("approvals", waiting.approvals), ("decisions", waiting.escalations))
-    keys = [state.keymap.shown(name) for name, count in named if count]
+    keys = [state.keymap.shown(name) for name, _ in queues]
     opens: Line = ((" or ".join(keys), "key"), (" opens" if len(keys) == 1 else " open", "attention-text"))
     line: Line = ()
-    for cards in (True, False):
-        said = f" ! {_counted(waiting, cards)} waiting, oldest {words.span(waiting.oldest_ms)} - "
-        line = ((said, "attention-text"), *opens)
+    for cards, brief in ((True, False), (False, False), (False, True)):
+        told = [_counted(name, asked, cards=cards) for name, asked in queues]
+        if len(queues) == 1:
+            said = f"{told[0]} waiting, {_how_long(queues[0][1], brief=brief)}"
+        else:
+            pairs = zip(told, queues, strict=True)
+            said = "; ".join(f"{each}, {_how_long(asked, brief=brief)}" for each, (_, asked) in pairs)
+        line = ((f" ! {said} - ", "attention-text"), *opens)
         if not width or width_of(line) <= width:
             break
     return line
 
 
-def _counted(waiting: Waiting, cards: bool) -> str:
-    """`2 approvals and 40 decisions on 3 cards`."""
-    parts = []
-    for name, count, on in (
-        ("approval", waiting.approvals, waiting.approval_cards),
-        ("decision", waiting.escalations, waiting.causes),
-    ):
-        if count:
-            many = f" on {on:,} card{'s' * (on > 1)}" if cards and on < count else ""
-            parts.append(f"{count:,} {name}{'s' * (count > 1)}{many}")
-    return " and ".join(parts)
+def _queues(state: State, now: Moment) -> list[tuple[str, Asked]]:
+    """By the names of the actions that open them: the queues in which something waits."""
+    waiting = state.board.waiting(now)
+    named = (("approvals", waiting.approvals), ("decisions", waiting.decisions))
+    return [(name, asked) for name, asked in named if asked.count]
+
+
+def _how_long(asked: Asked, *, brief: bool = False) -> str:
+    """What stands first in its queue: how long it is still there; where nothing runs out, how long the oldest waits."""
+    if asked.ends_ms is None:
+        return f"oldest {words.span(asked.oldest_ms)}"
+    left = rows.short_countdown(asked.ends_ms)
+    return f"{left} left" if brief else f"first ends in {left}"
+
+
+def _counted(name: str, asked: Asked, *, cards: bool) -> str:
+    """`40 decisions on 3 cards`."""
+    many = f" on {asked.cards:,} card{'s' * (asked.cards > 1)}" if cards and asked.cards < asked.count else ""
+    return f"{asked.count:,} {name[: None if asked.count > 1 else -1]}{many}"

@@ -1,9 +1,8 @@
 """The card: one question, drawn from the very object that will be executed, decided by digit and letter alone.
 
-Job: draw the card, show the guard, hand its proof to `approve`, say what came of it. Must not know: what a choice
-means or
-how it is carried out. Nothing here takes the focus; leaving decides nothing; every key but the guard's is counted and
-ignored.
+Job: draw the card, show the guard, hand its proof to `approve`, say what came of it. Must not know: what a choice means
+or how it is carried out. Nothing here takes the focus; leaving decides nothing; every key but the guard's is counted
+and ignored.
 
 Source: spec E3, E4, E7, G3, G4, G8.
 """
@@ -17,32 +16,30 @@ from typing import Any, ClassVar, Protocol
 from textual.binding import Binding, BindingType
 
 from pollconsole.approve import approve
-from pollconsole.board import APPROVALS
+from pollconsole.causes import APPROVALS
 from pollconsole.core_thread import TooSlow
 from pollconsole.draw import Line, text
 from pollconsole.guard_facts import Choice as Key
 from pollconsole.guard_facts import Evidence, Inspect, Way
 from pollconsole.safe import safe
 from pollconsole.screens.card_lines import Drawable, body_lines, confirm_lines, outcome_words
+from pollconsole.screens.cause_words import row_id
 from pollconsole.screens.deciding import MAX_LABEL, DecidingScreen
 from pollconsole.screens.expiring import clock_line, does_expire, is_over, over_lines
 from pollconsole.screens.first_use import open_contract
 from pollconsole.screens.note import Note
-from pollconsole.screens.queue import cards_of, row_id
+from pollconsole.screens.queue import cards_of
+from pollconsole.screens.standing import Drawn, Standing
 from pollconsole.state import State as Shared
 from pollconsole.widgets import LinesView, OneLine
-from pollcore.facts import Choice, ChoiceKind, Escalation, Moment, Operation, PollconsoleError, Stale, StopReason
+from pollcore.facts import Choice, ChoiceKind, Escalation, Moment, PollconsoleError, Stale, StopReason
 
 
-class Shown(Protocol):
+class Shown(Drawn, Protocol):
     """What `actions.card` gives."""
 
     @property
     def card(self) -> Drawable: ...
-    @property
-    def question(self) -> Escalation: ...
-    @property
-    def operation(self) -> Operation | None: ...
     @property
     def digest(self) -> str: ...
 
@@ -67,8 +64,7 @@ class CardScreen(DecidingScreen):
         """The question is over; the card stands as it was, locked for good (G8)."""
         self._seen = ""
         """The question whose card was told to be seen."""
-        self._question: Escalation | None = None
-        """The question with the time that it was given last."""
+        self._standing = Standing(state.board, operation_id)
         self._looked = False
         """The contract was opened from here: what the card says of it may be another thing now."""
 
@@ -83,6 +79,8 @@ class CardScreen(DecidingScreen):
 
     def _load(self, notice: Line = ()) -> None:
         self.shown, self._over = None, False
+        if self._standing.operation_id != self.operation_id:
+            self._standing = Standing(self.state.board, self.operation_id)
         self.show_reading(notice)
         self.run_worker(self._read(), exclusive=True)
 
@@ -99,7 +97,7 @@ class CardScreen(DecidingScreen):
 
     def guard_again(self) -> None:
         shown = self.shown
-        if shown is not None and does_expire(shown.question) and self._is_gone(shown):
+        if shown is not None and does_expire(shown.question) and self._standing.is_gone(shown, self.state.now().wall):
             self._end(shown)
         elif shown is None or self._moved(shown):
             self._load(((" the operation changed: the card was drawn anew", "attention"),))
@@ -147,7 +145,7 @@ class CardScreen(DecidingScreen):
     def _draw_keys(self) -> None:
         more = (("[ ]", "other"),) if len(self.ids) > 1 else ()
         if self._over:
-            anew = (("r", "the new question"),) if self._asked_anew() else ()
+            anew = (("r", "the new question"),) if self._standing.is_asked_anew(self.shown) else ()
             self.show_keys(*anew, ("j k", "scroll"), *more, ("Esc", "leave"))
             return
         first = self.shown is not None and self.shown.question.reason is StopReason.FIRST_USE
@@ -159,20 +157,13 @@ class CardScreen(DecidingScreen):
 
     def _count_down(self, shown: Shown, now: Moment) -> None:
         """The countdown, beside what is guarded; at its end the card is over, and no other one opens (G8)."""
-        self.query_one("#clock", OneLine).show(clock_line(self._last_known(shown), now.wall))
+        self.query_one("#clock", OneLine).show(clock_line(self._standing.last_known(shown), now.wall))
         if self._over:
             self._say_over(shown)
-        elif self._is_gone(shown):
+        elif self._standing.is_gone(shown, self.state.now().wall):
             self._end(shown)
         elif self._moved(shown):
             self._load(((" the operation changed: the card was drawn anew", "attention"),))
-
-    def _is_gone(self, shown: Shown) -> bool:
-        """Whether its time is over, or something else is asked by now, or nothing."""
-        asked = self.state.board.questions.get(self.operation_id)
-        same = asked is not None and asked.escalation_id == shown.question.escalation_id
-        over = is_over(self._last_known(shown), self.state.now().wall)
-        return over or (not same and self.state.board.latest.change > 0)
 
     def _end(self, shown: Shown) -> None:
         """Lock the card for good: its question is not asked any more."""
@@ -188,26 +179,14 @@ class CardScreen(DecidingScreen):
         self._draw_keys()
 
     def _say_over(self, shown: Shown) -> None:
-        expired = is_over(self._last_known(shown), self.state.now().wall)
-        state, prompt = over_lines(expired=expired, asked_anew=self._asked_anew(), key="r")
+        expired = is_over(self._standing.last_known(shown), self.state.now().wall)
+        state, prompt = over_lines(expired=expired, asked_anew=self._standing.is_asked_anew(self.shown), key="r")
         self.query_one("#guard", OneLine).show(state)
         self.query_one("#prompt", OneLine).show(prompt)
 
-    def _last_known(self, shown: Shown) -> Escalation:
-        """The question with the time that it was given last."""
-        asked = self.state.board.questions.get(self.operation_id)
-        if asked is not None and asked.escalation_id == shown.question.escalation_id:
-            self._question = asked
-        kept = self._question
-        return kept if kept is not None and kept.escalation_id == shown.question.escalation_id else shown.question
-
-    def _asked_anew(self) -> bool:
-        asked = self.state.board.questions.get(self.operation_id)
-        return self.shown is None or (asked is not None and asked.escalation_id != self.shown.question.escalation_id)
-
     def action_anew(self) -> None:
         """The new question, by its own key (G8)."""
-        if self._over and self._asked_anew():
+        if self._over and self._standing.is_asked_anew(self.shown):
             self.query_one("#card", LinesView).scroll_home(animate=False)
             self._load()
 
@@ -232,20 +211,13 @@ class CardScreen(DecidingScreen):
         """`card 3 of 29`: of those that wait now, as the queue and the strip count them. The card itself stays."""
         question = self.shown.question if self.shown is not None else None
         if len(self.ids) > 1 and question is not None:
-            cards = cards_of(self.state.board, approvals=question.reason in APPROVALS)
+            cards = cards_of(self.state.board, self.state.now().wall, approvals=question.reason in APPROVALS)
             ids = tuple(row_id(each) for each in cards)
             if self.operation_id in ids:
                 self.ids = ids
 
     def _moved(self, shown: Shown) -> bool:
-        board = self.state.board
-        question = board.questions.get(self.operation_id)
-        operation, drawn = board.operations.get(self.operation_id), shown.operation
-        if operation is not None and drawn is not None and operation.version < drawn.version:
-            return False  # the board is older than the card: it does not know yet what was asked last
-        if board.latest.change and (question is None or question.escalation_id != shown.question.escalation_id):
-            return True
-        return operation is not None and drawn is not None and operation.version > drawn.version
+        return self._standing.has_moved(shown)
 
     # --- decisions ----------------------------------------------------------------------------------------------------
 

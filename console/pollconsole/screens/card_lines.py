@@ -74,8 +74,7 @@ def body_lines(card: Drawable, width: int) -> list[Line]:
         if each.label == _OPTIONS:
             lines.append(((_OPTIONS, "muted"),))
         else:
-            role = "attention" if each.label == "Stopped because:" else "text"
-            lines.append(((f"{each.label:<{LABEL}}", "muted"), text(each.text, role)))
+            lines += named_lines(f"{each.label:<{LABEL}}", each.text, width)
     for option in card.options:
         lines += choice_lines(option, width)
     if further:
@@ -84,6 +83,21 @@ def body_lines(card: Drawable, width: int) -> list[Line]:
         rest = [(each.label, each.text) for each in further if (each.label, each.text) not in first]
         lines += [*columns(first, width), *columns(rest, width)]
     return lines
+
+
+def named_lines(label: str, said: str, width: int) -> list[Line]:
+    """A label with its space, and what it says; what has no room beside it goes on under its own beginning."""
+    role = "attention" if label.startswith("Stopped because:") else "text"
+    begins = draw.width_of(((label, ""),))
+    whole = text(said, role)
+    if max((draw.width_of(((word, ""),)) for word in whole[0].split(" ")), default=0) > width - begins:
+        return draw.wrap(((label, "muted"), whole), width, indent=CHOICE_INDENT)  # a digest stands unbroken
+    listed = whole[0].split(", ")
+    if begins + draw.width_of((whole,)) <= width or max(map(len, listed)) * 2 > width - begins:
+        return draw.wrap(((label, "muted"), whole), width, indent=begins)
+    items = [*((f"{each},", role) for each in listed[:-1]), (listed[-1], role)]
+    first, *others = draw.flow(items, width - begins, sign=" ")
+    return [((label, "muted"), *first), *(((" " * begins, "text"), *each) for each in others)]
 
 
 def _of_the_request(lines: Sequence[Any]) -> list[tuple[str, str]]:

@@ -71,25 +71,32 @@ class CredentialsScreen(ListingScreen):
             (("its secret goes to the OS keyring; no screen and no command shows it again", "muted"),),
         )
 
-    def action_question(self) -> None:
+    def why_not(self, action: str) -> str | None:
         chosen = self.chosen
-        if chosen is None or chosen.question is None:
-            self.state.say("no question is open about this credential", "muted")
-        else:
+        if action == "question" and (chosen is None or chosen.question is None):
+            return "no question is open about this credential"
+        if action == "end_sessions":
+            if chosen is None or not chosen.sessions:
+                return "it has no live session"
+            if self.state.read_only:
+                return "this console was started to look; it ends no session"
+        return super().why_not(action)
+
+    def action_question(self) -> None:
+        chosen, why = self.chosen, self.why_not("question")
+        if why is None and chosen is not None:
             from pollconsole.screens.question import QuestionScreen
 
             self.app.push_screen(QuestionScreen(self.state, chosen.question.escalation_id))
             return
+        self.state.say(why or "", "muted")
         self.tick(self.state.now(), False)
 
     def action_end_sessions(self) -> None:
         """Lowers authority: one key, no card. What it ends stands above the key before it is pressed."""
-        chosen = self.chosen
-        if chosen is None or not chosen.sessions:
-            self.state.say("it has no live session", "muted")
-            self.tick(self.state.now(), False)
-        elif self.state.read_only:
-            self.state.say("this console was started to look; it ends no session", "held")
+        chosen, why = self.chosen, self.why_not("end_sessions")
+        if why is not None or chosen is None:
+            self.state.say(why or "", "muted")
             self.tick(self.state.now(), False)
         else:
             self.run_worker(self._end(chosen.name), exclusive=True, group="end")

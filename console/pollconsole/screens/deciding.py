@@ -1,9 +1,9 @@
-"""What every card has on its screen: the text, the confirmation, the guard's lines, and the keys that only move.
+"""What every card does on its screen: it is guarded, and a note can be written on it.
 
-Job: compose, paint the guard's view, scroll, write a note. Must not know: what is asked, how a choice is carried out.
-Nothing here takes the focus; leaving decides nothing; every key but the guard's is counted and ignored. While a note is
-written no guard is open, so nothing can be decided; then the card is guarded anew, from LOCKED on, the note among its
-lines.
+Job: paint the guard's view, write a note. Must not know: what is asked, how a choice is carried out, how the frame is
+laid out. Nothing here takes the focus; leaving decides nothing; every key but the guard's is counted and ignored. While
+a note is written no guard is open, so nothing can be decided; then the card is guarded anew, from LOCKED on, the note
+among its lines.
 
 Source: spec A1, G3, G4, G8.
 """
@@ -14,50 +14,29 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from textual import events
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from pollconsole import draw
-from pollconsole.draw import Line, text
+from pollconsole.draw import Line
+from pollconsole.guard_card import GuardedCard
 from pollconsole.guard_facts import NAVIGATION, Evidence, GuardView, Inspect, State
 from pollconsole.guard_facts import Choice as Key
-from pollconsole.guarded import GuardedApp, GuardedCard
-from pollconsole.screens.base import ConsoleScreen
+from pollconsole.guarded import GuardedApp
+from pollconsole.screens.card_frame import INDENT, CardFrame
 from pollconsole.screens.card_lines import guard_bar
 from pollconsole.screens.note import Note
 from pollconsole.state import State as Shared
 from pollconsole.widgets import LinesView, OneLine
 
-SCROLLBAR: Final = 1
-MARGIN: Final = 2
-"""Cells left and right of the card's text."""
-INDENT: Final = 4
-MAX_REASON: Final = 600
-"""Characters of a refusal's reason: eight lines at 80 cells, so that the card keeps room."""
 MAX_LABEL: Final = 44
 """A label in the prompt, which stands on one line of 80 cells; the card and the confirmation have it whole."""
 
 
-class DecidingScreen(ConsoleScreen):
+class DecidingScreen(CardFrame):
     """One card. Subclasses read it, draw it, and carry out what the guard proved."""
 
-    CSS = """
-    #card { height: 1fr; padding: 0 0 0 2; }
-    #why { height: auto; padding: 0 0 0 1; display: none; }
-    #note { height: auto; padding: 0 0 0 2; display: none; }
-    #clock { display: none; }
-    #confirm { height: auto; max-height: 17; padding: 0 0 0 2; display: none;
-        border-top: solid $warning; }
-    """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "leave it waiting"),
-        # fixed: no file gives a card other keys
-        Binding("down,j", "scroll(1)", "down"),
-        Binding("up,k", "scroll(-1)", "up"),
-        Binding("pagedown", "page(1)", "page down"),
-        Binding("pageup", "page(-1)", "page up"),
-        Binding("home,g", "ends(0)", "first"),
-        Binding("end,G", "ends(1)", "last"),
         Binding("w", "note", "note", tooltip="write a note that is recorded with the decision"),
     ]
     reads = True
@@ -74,7 +53,6 @@ class DecidingScreen(ConsoleScreen):
         self._busy = False
         self._view: GuardView | None = None
         self._confirms: Mapping[str, Sequence[Line]] = {}
-        self._reason: Line = ()
         self._keys: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -82,23 +60,6 @@ class DecidingScreen(ConsoleScreen):
         app = self.app
         assert isinstance(app, GuardedApp)
         return app
-
-    @property
-    def text_width(self) -> int:
-        """Cells of a line of the card."""
-        return self.app.size.width - MARGIN - SCROLLBAR
-
-    def compose(self) -> ComposeResult:
-        yield OneLine(self.state, ground="footer", id="head")
-        yield LinesView(self.state, id="card", indent=INDENT)
-        yield LinesView(self.state, id="why", indent=0)
-        yield LinesView(self.state, id="confirm", indent=INDENT)
-        yield LinesView(self.state, id="note", indent=INDENT)
-        yield OneLine(self.state, id="clock")
-        yield OneLine(self.state, ground="attention", id="guard")
-        yield OneLine(self.state, ground="attention", id="prompt")
-        yield OneLine(self.state, id="said")
-        yield OneLine(self.state, ground="footer", id="foot")
 
     def on_unmount(self) -> None:
         self.guarded.guard_close()
@@ -137,19 +98,6 @@ class DecidingScreen(ConsoleScreen):
         self.query_one("#confirm").display = False
         self.query_one("#card", LinesView).show(((("reading the card ...", "muted"),),))
 
-    def refused(self, why: str) -> None:
-        """Show the first sentence of *why* whole over the guard's lines, until the next key."""
-        self._show_reason((text(_first_sentence(why), "attention", MAX_REASON),))
-
-    def _show_reason(self, reason: Line) -> None:
-        self._reason = reason
-        view = self.query_one("#why", LinesView)
-        view.display = bool(reason)
-        if reason:
-            view.wrap_for(self.text_width)
-            view.show((reason,))
-            view.styles.height = len(view.lines)
-
     def show_keys(self, *pairs: tuple[str, str]) -> None:
         """The footer: *pairs* in the first step; in the second every key but the letter goes back."""
         self._keys = pairs
@@ -159,16 +107,6 @@ class DecidingScreen(ConsoleScreen):
         if self._view is not None and self._view.step == 2 and not self._busy:
             pairs = (("the letter shown", "confirms"), ("any other key", "goes back"))
         self.keys(*pairs)
-
-    def say_beside(self, words: str) -> None:
-        """One line under the card."""
-        self.query_one("#said", OneLine).show(((f" {words}", "text"),))
-
-    def show_nothing(self, why: Line) -> None:
-        """There is no card: say why."""
-        self.query_one("#card", LinesView).show((why,))
-        self.query_one("#prompt", OneLine).show(((" nothing to decide here", "muted"),))
-        self.query_one("#guard", OneLine).show(((" Esc goes back", "muted"),))
 
     def show_lines(self, lines: Sequence[Line]) -> LinesView:
         """Draw the card's text, and the note under it."""
@@ -210,15 +148,6 @@ class DecidingScreen(ConsoleScreen):
             on_evidence=self.decided,
             on_inspect=self.inspected,
         )
-
-    def _place(self, line: str) -> int:
-        """Whether *line* of the card is above (-1) or below (1) its visible part, or neither (0)."""
-        body = self.query_one("#card", LinesView)
-        at = next((n for n, each in enumerate(body.lines) if " ".join(each.split()) == line), None)
-        top = body.scroll_offset.y
-        if at is None or top <= at < top + body.size.height:
-            return 0
-        return -1 if at < top else 1
 
     def _draw_guard(self, view: GuardView) -> None:
         """Paint state, bar, marker and prompt; in the second step what exactly is about to be granted."""
@@ -297,22 +226,3 @@ class DecidingScreen(ConsoleScreen):
         if self._view is not None and self._view.state is State.DECIDED and self._busy:
             return
         self.app.pop_screen()
-
-    def action_scroll(self, by: int) -> None:
-        self.query_one("#card", LinesView).scroll_relative(y=by, animate=False)
-
-    def action_page(self, by: int) -> None:
-        view = self.query_one("#card", LinesView)
-        view.scroll_relative(y=by * max(1, view.size.height - 1), animate=False)
-
-    def action_ends(self, last: int) -> None:
-        view = self.query_one("#card", LinesView)
-        if last:
-            view.scroll_end(animate=False)
-        else:
-            view.scroll_home(animate=False)
-
-
-def _first_sentence(said: str) -> str:
-    end = said.find(". ")
-    return said if end < 0 else said[: end + 1]

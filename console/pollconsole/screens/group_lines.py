@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 
 from pollconsole.approve import AnyOutcome
 from pollconsole.draw import Line, text
-from pollconsole.screens.card_lines import columns, is_cost, priced_lines
+from pollconsole.screens.card_lines import columns, is_cost, named_lines, priced_lines
 from pollcore.facts import ChoiceKind, Instant
 
 LABEL: Final = 18
@@ -84,8 +84,7 @@ def body_lines(card: Drawable, left_out: Sequence[tuple[str, str]], width: int) 
     at = next((n for n, each in enumerate(card.lines, 1) if each.label == LAST_BEFORE_CHOICES), len(card.lines))
     lines: list[Line] = [(text(card.title, "title"), (f": {card.count:,} operations, one cause", "title"))]
     for each in card.lines[:at]:
-        role = "attention" if each.label == "Stopped because:" else "text"
-        lines.append(((f"{each.label:<{LABEL}} ", "muted"), text(each.text, role)))
+        lines += named_lines(f"{each.label:<{LABEL}} ", each.text, width)
     lines.append((("Choices for all of them at once:", "muted"),))
     for option in card.choices:
         lines += choice_lines(option, card.count, width)

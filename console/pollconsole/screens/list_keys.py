@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Final
 
 from textual.binding import BindingType
 
+from pollconsole.beats import is_polled
 from pollconsole.board import View
 from pollconsole.carry import Format
 from pollconsole.draw import join
@@ -115,12 +116,14 @@ class ListKeys(ConsoleScreen):
             self._app.copy(self.table.cursor_id, "the id")
 
     def action_copy_detail(self) -> None:
-        from pollconsole.screens.detail import fact_lines
+        from pollconsole.screens.detail_lines import fact_lines
 
         operation = self.state.board.operations.get(self.table.cursor_id or "")
         if operation is not None:
-            asked = self.state.board.asked(operation)
-            lines = fact_lines(operation, self.state.now(), asked, self.state.done.get(operation.operation_id))
+            board, now = self.state.board, self.state.now()
+            did = self.state.done.get(operation.operation_id)
+            polled = is_polled(board.latest, now)
+            lines = fact_lines(operation, now, board.asked(operation), did, polled=polled)
             self._app.copy(f"{operation.operation_id}\n{join(lines)}", f"the detail of {operation.operation_id}")
 
     def action_export(self, form: str) -> None:

@@ -209,6 +209,9 @@ class ListingScreen(SearchingScreen):
 
     # --- keys ---------------------------------------------------------------------------------------------------------
 
+    def why_not(self, action: str) -> str | None:
+        return "no row here" if action == "copy_all" and self.chosen is None else super().why_not(action)
+
     def go_to(self, needle: str, by: int) -> tuple[int, int]:
         wanted, table = needle.lower(), self.table
         hits = [n for n, each in enumerate(table.ids) if wanted and wanted in join([table.line_of(each)]).lower()]

@@ -1,6 +1,6 @@
 """The first screen: every live operation, what needs a person first.
 
-Job: table, views, filter, sort, and the lines around them. Must not know: how cards are decided, the store, SQL.
+Job: table, views, and the lines around them. Must not know: how cards are decided, the store, SQL.
 
 Source: spec V1, V2, V4; layout and keys: 80x24 first.
 """
@@ -12,17 +12,15 @@ from typing import Any, ClassVar, Final
 
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Horizontal
-from textual.timer import Timer
 
 from pollconsole import rows
 from pollconsole.board import SORT_KEYS, View
 from pollconsole.draw import Line, text
-from pollconsole.safe import is_drawn
 from pollconsole.screens.base import bound, strip_line
 from pollconsole.screens.greeting import greeting_lines
-from pollconsole.screens.list_keys import ListKeys
+from pollconsole.screens.narrowing import Narrowing
 from pollconsole.screens.operation_table import OperationTable, column_line, view_lines
 from pollconsole.screens.status_line import head_lines
 from pollconsole.screens.story import StoryView
@@ -35,14 +33,9 @@ SIDE_FROM: Final = 130
 """From this width on, the story of the row under the cursor stands beside the table."""
 RESORT_TICKS: Final = 4
 """Rows are ordered anew at most once a second."""
-MAX_NEEDLE: Final = 60
-MANY: Final = 1_000
-"""From so many rows on, ordering them is no part of showing a typed letter."""
-ORDER_AFTER_S: Final = 0.05
-"""Later than the next frame."""
 
 
-class LiveScreen(ListKeys):
+class LiveScreen(Narrowing):
     """The table and the lines around it."""
 
     DEFAULT_CSS = f"""
@@ -61,22 +54,15 @@ class LiveScreen(ListKeys):
         bound("last", "end(1)"),
         bound("detail", "detail"),
         bound("question", "question"),
-        bound("filter", "filter"),
-        bound("sort", "sort"),
-        bound("reverse", "reverse"),
         bound("pause", "pause"),
-        Binding("escape", "back", "clear the filter"),
         *(bound(f"view_{view.value.replace(' ', '_')}", f"view({number})") for number, view in enumerate(View, 1)),
     ]
 
     def __init__(self, state: State) -> None:
         super().__init__(state)
-        self.mode = ""
-        """`filter` while the filter is typed, `sort` while a column's letter is awaited, else empty."""
         self._ticks = 0
         self._dirty = True
         self._seen_rows = False
-        self._ordering: Timer | None = None
         self._counted_down = 0
         """The second of the core's clock that the countdowns show: all of them go on together, in one frame."""
 
@@ -206,7 +192,7 @@ class LiveScreen(ListKeys):
                     (self.key_of("filter"), "filter"),
                     (self.key_of("sort"), "sort"),
                 ),
-                *((f"{self.key_of('view_all')}-{self.key_of('view_marked')}", "view"), (self.key_of("help"), "help")),
+                *((f"{self.key_of('view_open')}-{self.key_of('view_marked')}", "view"), (self.key_of("help"), "help")),
                 (self.key_of("quit"), "quit"),
             )
 
@@ -218,50 +204,12 @@ class LiveScreen(ListKeys):
 
     # --- keys ---------------------------------------------------------------------------------------------------------
 
-    def on_key(self, event: events.Key) -> None:
-        """While a filter is typed or a column's letter is awaited, keys mean that alone."""
-        if not self.mode:
-            self.begin_typing(event, filter=self.action_filter, sort=self.action_sort)
-            return
-        event.stop()
-        event.prevent_default()
-        before = self.state.needle, self.state.sort
-        if self.mode == "sort":
-            self.mode = ""
-            if event.key in SORT_KEYS:
-                self.state.sort = SORT_KEYS[event.key]
-        else:
-            self._type(event)
-        if before == (self.state.needle, self.state.sort):
-            self._draw_mode()
-        elif len(self.state.board.operations) < MANY:
-            self._redraw()
-        else:  # what was typed stands there at once, the rows follow
-            self._draw_mode()
-            self._ordering = self._ordering or self.set_timer(ORDER_AFTER_S, self._redraw)
-
     def _draw_mode(self) -> None:
         self._draw_views(self.state.now())
         self._draw_keys()
 
-    def _type(self, event: events.Key) -> None:
-        state = self.state
-        if event.key == "enter":
-            self.mode, state.last_needle = "", state.needle or state.last_needle
-        elif event.key == "escape":
-            state.last_needle = state.needle or state.last_needle
-            self.mode, state.needle = "", ""
-        elif event.key == "backspace":
-            state.needle = state.needle[:-1]
-        elif event.key == "ctrl+u":
-            state.needle = ""
-        elif event.character and is_drawn(event.character) and len(state.needle) < MAX_NEEDLE:
-            state.needle += event.character
-
     def _redraw(self) -> None:
-        if self._ordering is not None:
-            self._ordering.stop()
-            self._ordering = None
+        self.ordered_now()
         self._dirty = True
         self._ticks = 0
         self.tick(self.state.now(), True)
@@ -286,26 +234,9 @@ class LiveScreen(ListKeys):
         self.state.view = list(View)[number - 1]
         self._redraw()
 
-    def action_filter(self) -> None:
-        self.mode = "filter"
-        self._draw_mode()
-
-    def action_sort(self) -> None:
-        self.mode = "sort"
-        self._draw_mode()
-
-    def action_reverse(self) -> None:
-        self.state.reverse = not self.state.reverse
-        self._redraw()
-
     def action_pause(self) -> None:
         self.state.paused = not self.state.paused
         self.state.say("the screen stands still; the core goes on" if self.state.paused else "the screen goes on")
-        self._redraw()
-
-    def action_back(self) -> None:
-        self.state.last_needle = self.state.needle or self.state.last_needle
-        self.state.needle = ""
         self._redraw()
 
     def action_detail(self) -> None:

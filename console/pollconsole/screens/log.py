@@ -99,6 +99,8 @@ class LogScreen(LinesScreen):
             return (text(f" the story cannot be read: {self._trouble}", "danger", MAX_LINE),)
         if self._crashes:
             return (text(f" crash files in the home: {', '.join(self._crashes)}", "attention", MAX_LINE),)
+        if self.state.clock_name:
+            return ((f" the newest; all times are {self.state.clock_name}, as the table's first line", "faint"),)
         return ((" the newest; all of it: pollconsole audit show", "faint"),)
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pollconsole import rows
+from pollconsole import row_columns, rows
+from pollconsole.beats import is_polled
 from pollconsole.board import View
-from pollconsole.core_thread import is_polled
 from pollconsole.draw import Line, Span, fit, text, width_of
 from pollconsole.state import State
 from pollconsole.widgets import Table
@@ -24,7 +24,7 @@ class OperationTable(Table):
     def __init__(self, state: State, *, id: str | None = None) -> None:
         super().__init__(state, id=id)
         self._wanted: dict[str, int] = {}
-        self._columns: tuple[rows.Column, ...] = ()
+        self._columns: tuple[row_columns.Column, ...] = ()
         self._columns_at = -1
 
     def show_ids(self, ids: list[str]) -> None:
@@ -32,18 +32,18 @@ class OperationTable(Table):
         if ids != self.ids or not self._wanted:
             board = self.state.board
             operations = board.operations
-            wanted = rows.wanted_by(board.facts(operations[each]).cells for each in ids if each in operations)
+            wanted = row_columns.wanted_by(board.facts(operations[each]).cells for each in ids if each in operations)
             if wanted != self._wanted:
                 self._wanted, self._columns_at = wanted, -1
                 self.refresh()
         super().show_ids(ids)
 
     @property
-    def shape(self) -> tuple[rows.Column, ...]:
+    def shape(self) -> tuple[row_columns.Column, ...]:
         """The columns as they stand now."""
         if self._columns_at != self.columns:
             self._columns_at = self.columns
-            self._columns = rows.columns_for(max(0, self.columns), self._wanted or rows.WANTED)
+            self._columns = row_columns.columns_for(max(0, self.columns), self._wanted or row_columns.WANTED)
         return self._columns
 
     def line_of(self, operation_id: str) -> Line:
@@ -74,7 +74,7 @@ class OperationTable(Table):
         return (f"{sign}*", role) if operation_id in board.pinned and sign != "*" else (f"{sign} ", role)
 
 
-def column_line(columns: Sequence[rows.Column]) -> Line:
+def column_line(columns: Sequence[row_columns.Column]) -> Line:
     """The names of the columns."""
     line: Line = (("  ", "faint"),)
     for number, column in enumerate(columns):

@@ -18,7 +18,7 @@ from pollconsole.screens.aside import ReadScreen
 from pollconsole.screens.base import bound
 from pollconsole.screens.listing import Column, ListingScreen, Row, pair
 from pollconsole.state import State
-from pollcore.facts import Instant, Operation, PollconsoleError, StopReason
+from pollcore.facts import Escalation, Instant, Operation, PollconsoleError, StopReason
 
 MAX_NAME: Final = 64
 MAX_TEXT_LINE: Final = 500
@@ -77,6 +77,19 @@ class ProvidersScreen(ListingScreen):
     def nothing(self) -> tuple[Line, ...]:
         return ((("no contracts; put one into HOME/providers/, then: pollconsole provider check FILE", "muted"),),)
 
+    def why_not(self, action: str) -> str | None:
+        if action == "open" and self.chosen is None:
+            return "no row here"
+        if action == "question" and not self._asked():
+            return "no question is open about this contract"
+        return super().why_not(action)
+
+    def _asked(self) -> list[Escalation]:
+        """Questions about the first use of the contract under the cursor."""
+        chosen = self.chosen
+        cause = FIRST_USE + (chosen.digest or "") if chosen is not None else ""
+        return [each for each in self.state.board.questions.values() if each.cause == cause]
+
     def action_open(self) -> None:
         chosen = self.chosen
         if chosen is not None:
@@ -85,14 +98,12 @@ class ProvidersScreen(ListingScreen):
 
     def action_question(self) -> None:
         """The card of the first use of the contract under the cursor, if it waits."""
-        chosen = self.chosen
-        cause = FIRST_USE + (chosen.digest or "") if chosen is not None else ""
-        asked = [each for each in self.state.board.questions.values() if each.cause == cause]
+        asked = self._asked()
         if not asked:
-            self.state.say("no question is open about this contract", "muted")
+            self.state.say(self.why_not("question") or "", "muted")
         else:
             opener: Any = self.app.opens  # type: ignore[attr-defined]
-            opener(*(("group", cause) if len(asked) > 1 else ("card", asked[0].operation_id)))
+            opener(*(("group", asked[0].cause) if len(asked) > 1 else ("card", asked[0].operation_id)))
         self.tick(self.state.now(), False)
 
 
@@ -178,7 +189,8 @@ def provider_lines(view: bridge.ContractView, under: Mapping[str, int], now: Ins
     other = sum(count for digest, count in under.items() if digest != view.digest)
     if other:
         what = "1 open operation runs" if other == 1 else f"{other:,} open operations run"
-        lines.append(pair("changed", f"{what} under another text, or other settings, of it", "attention"))
+        others = ", ".join(digest[:SHORT] for digest in under if digest != view.digest)
+        lines.append(pair("changed", f"{what} under another text, or other settings, of it: {others}", "attention"))
     lines.append(pair("first use", *_first_use(view, now, exact=exact)))
     tried = view.tested_live or "not that anybody wrote down"
     lines.append(pair("tried live", tried, "text" if view.tested_live else "muted"))
@@ -188,6 +200,7 @@ def provider_lines(view: bridge.ContractView, under: Mapping[str, int], now: Ins
         lines.append(pair("warning", "plain http is allowed: whoever is on the way reads the credential", "attention"))
     if view.digest:
         lines.append(pair("digest", view.digest, "muted"))
+        lines.append(pair("", "of text and settings, as on cards (Contract:)", "faint"))
     return lines
 
 

@@ -14,37 +14,36 @@ from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from pollconsole import bridge, rows, words
-from pollconsole.board import APPROVALS, Board, Cause, by_cause, by_time_left
+from pollconsole import bridge, rows, short_words, words
+from pollconsole.board import Board
+from pollconsole.causes import APPROVALS, Cause, by_cause, by_time_left
 from pollconsole.draw import Line, fit, text
-from pollconsole.screens.approvals import ABOUT, ALONE, ApprovalsTable, what
+from pollconsole.screens.approvals import ABOUT, ApprovalsTable, what
 from pollconsole.screens.base import ConsoleScreen, bound
+from pollconsole.screens.cause_words import WHOLE_FROM, row_id, who, why, without_reason
 from pollconsole.state import State
 from pollconsole.widgets import OneLine, Table
-from pollcore.facts import Moment, PollconsoleError
+from pollcore.facts import Instant, Moment, PollconsoleError
 
 ID: Final = 24
 """The most; an id that we made takes 15 and is shown whole."""
-REASON: Final = 24
-"""The most: the longest reason is shown whole."""
 WAITS: Final = 6
 ENDS: Final = 6
 LEAD: Final = 2
 READ_AT_ONCE: Final = 10
 """Approvals whose requests are read in one go; those in sight first."""
-_GROUP: Final = "cause "
-"""Before the cause of a row that stands for many; no operation's id holds a space."""
 
 
 class QueueTable(Table):
-    """Causes, the oldest first."""
+    """Causes, what ends soonest first."""
 
     def __init__(self, state: State, *, id: str | None = None) -> None:
         super().__init__(state, id=id)
         self.causes: dict[str, Cause] = {}
         """By row: the operation's id where a cause stopped one, else the cause."""
         self._who = 3
-        self._why = 3
+        self._why = (3, 3)
+        """Cells of the reasons: by their full names, and in short."""
 
     def line_of(self, operation_id: str) -> Line:
         mark = ("> ", "key") if operation_id == self.cursor_id else ("  ", "text")
@@ -53,17 +52,17 @@ class QueueTable(Table):
             return (mark, text(operation_id, "faint"))
         now = self.state.now()
         many = len(row.questions) > 1
-        said, role = (_without(row.cause, row.reason), "title") if many else (self._said(operation_id), "muted")
+        said, role = (without_reason(row), "title") if many else (self._said(operation_id), "muted")
         left = None if row.ends_at is None else row.ends_at - now.wall
         ends = words.NOTHING if left is None else "passed" if left <= 0 else rows.short_countdown(left)
-        who, why, rest = self.shape
+        cells = self.shape
         return (
             mark,
-            (fit(_who(row), who), "text"),
+            (fit(who(row), cells[0]), "text"),
             (" ", "text"),
-            (fit(text(row.reason)[0], why), "attention"),
+            (fit(why(row, short=self.columns < WHOLE_FROM), cells[1]), "attention"),
             (" ", "text"),
-            (fit(text(said)[0], rest), role),
+            (fit(text(said)[0], cells[2]), role),
             (" ", "text"),
             (fit(rows.short_countdown(max(0, now.wall - row.oldest_at)), WAITS, right=True), "muted"),
             (" ", "text"),
@@ -73,16 +72,18 @@ class QueueTable(Table):
     def put(self, causes: list[Cause]) -> None:
         """These rows from now on; who and why are as wide as they need, what is left tells them apart."""
         self.causes = {row_id(cause): cause for cause in causes}
-        self._who = max(3, min(ID, max((cell_len(_who(row)) for row in causes), default=0)))
-        self._why = max(3, min(REASON, max((cell_len(row.reason) for row in causes), default=0)))
+        self._who = max(3, min(ID, max((cell_len(who(row)) for row in causes), default=0)))
+        whole, short = (max((cell_len(why(row, short=each)) for row in causes), default=3) for each in (False, True))
+        self._why = whole, short
         self.refresh()
         self.show_ids(list(self.causes))
 
     @property
     def shape(self) -> tuple[int, int, int]:
         """Cells of who, why and what."""
-        used = LEAD + self._who + self._why + WAITS + ENDS + 4
-        return self._who, self._why, max(0, self.columns - used)
+        why = max(3, self._why[self.columns < WHOLE_FROM])
+        used = LEAD + self._who + why + WAITS + ENDS + 4
+        return self._who, why, max(0, self.columns - used)
 
     def _said(self, operation_id: str) -> str:
         """What tells it from others that stopped for the same reason: the detail, then label or job."""
@@ -91,17 +92,7 @@ class QueueTable(Table):
             return ""
         name = operation.submitted.label or operation.submitted.job_id
         detail = operation.stop_detail
-        return name if detail is None else f"{detail.value} {name}"
-
-
-def _who(row: Cause) -> str:
-    """The operation, or how many."""
-    return text(row.questions[0].operation_id)[0] if len(row.questions) == 1 else f"{len(row.questions):,} operations"
-
-
-def _without(cause: str, reason: str) -> str:
-    """The cause after the reason that stands beside it: `unknown_state:acme:compiling` is `acme:compiling`."""
-    return cause.removeprefix(f"{reason}:")
+        return name if detail is None else f"{short_words.detail(detail)}: {name}"
 
 
 class QueueScreen(ConsoleScreen):
@@ -200,7 +191,7 @@ class QueueScreen(ConsoleScreen):
         self.query_one("#said", OneLine).show(line)
 
     def _fill(self) -> None:
-        causes = cards_of(self.state.board, approvals=self.approvals)
+        causes = cards_of(self.state.board, self.state.now().wall, approvals=self.approvals)
         if isinstance(self.table, ApprovalsTable):
             self.table.put({row_id(cause): cause for cause in causes})
         else:
@@ -227,6 +218,9 @@ class QueueScreen(ConsoleScreen):
         table.asked = {key: each for key, each in (table.asked | found).items() if key in still}
         table.refresh_changed()
         self._say()
+
+    def why_not(self, action: str) -> str | None:
+        return "no row here" if action in ("card", "detail") and self.chosen is None else super().why_not(action)
 
     def action_leave(self) -> None:
         self.app.pop_screen()
@@ -261,21 +255,13 @@ class QueueScreen(ConsoleScreen):
             self._say()
 
 
-def cards_of(board: Board, *, approvals: bool) -> list[Cause]:
+def cards_of(board: Board, now: Instant, *, approvals: bool) -> list[Cause]:
     """One card each, in the order of its queue: what it lists and what the strip counts.
 
-    Decisions: the oldest first. Approvals: those that expire soonest first (G7).
+    What ends soonest first: approvals by when they expire (G7), then both by when their waits end.
     """
     asked = [q for q in board.wanted() if (q.reason in APPROVALS) is approvals]
-    causes = by_cause(asked, board.operations)
-    return by_time_left(causes) if approvals else causes
-
-
-def row_id(cause: Cause) -> str:
-    """The operation's id where the card is its own, else the cause, in words that no operation has for an id."""
-    if len(cause.questions) > 1:
-        return _GROUP + cause.cause
-    return cause.questions[0].operation_id or ALONE + cause.questions[0].escalation_id
+    return by_time_left(by_cause(asked, board.operations), now)
 
 
 def _with(found: bridge.AskedFor | None) -> Line:

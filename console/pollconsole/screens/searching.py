@@ -36,6 +36,11 @@ class SearchingScreen(ConsoleScreen):
         self.needle = ""
         self._place = ""
 
+    def why_not(self, action: str) -> str | None:
+        if action.startswith("match") and not self.needle:
+            return "nothing was looked for yet"
+        return super().why_not(action)
+
     def go_to(self, needle: str, by: int) -> tuple[int, int]:
         """To the next (*by* 1) or previous (-1) place of *needle*: (which, of how many); (0, 0): none. An empty needle
         takes the mark of the last place away."""

@@ -12,7 +12,7 @@ import time
 from typing import Final
 
 from pollconsole import sessions, times
-from pollconsole.core_thread import beat_age_ms, is_alive
+from pollconsole.beats import beat_age_ms, is_alive
 from pollconsole.draw import Line, Span, text, width_of
 from pollconsole.mailbox import Beat, CoreRole
 from pollconsole.state import State
@@ -58,7 +58,8 @@ def _left(state: State, now: Moment, form: int) -> Line:
 def _right(state: State, now: Moment, form: int) -> Line:
     if not now.wall:
         return ()
-    clock = times.both(now.wall) if state.exact else f"{clock_time(now.wall)}Z"
+    name = f"{state.clock_name} " if state.clock_name else ""
+    clock = f"{name}{times.both(now.wall) if state.exact else f'{clock_time(now.wall)}Z'}"
     gate = (("gate advisory  " if form < 2 else "advisory ", "muted"),) if state.gate_is_advisory else ()
     return (*gate, (f"{clock} ", "text"))
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from pollconsole import times
+from pollconsole import short_words, times
 from pollconsole.draw import Line, join
 from pollconsole.help_keys import Section
 from pollconsole.screens.base import bound
@@ -24,8 +24,9 @@ _SIGNS = (
     "Signs: ~ waiting   = held   ! needs you   + succeeded   x failed, cancelled, expired   . closed",
     "# marked   * pinned   > the cursor",
     "A figure with ! has under a tenth left. LEFT counts to the deadline or the end of usefulness, the nearer of both.",
-    "live: operations that have not ended. all: those, and ended ones whose card is open. needs you: an open card.",
-    "done: ended ones. 3 of 20 beside a filter: of the rows of its view.",
+    "live: operations that have not ended. open: those, and ended ones whose card is open. done: all other ended ones.",
+    "open and done are every row once; needs you, unknown and low are among the open, failed are among both.",
+    "3 of 20 beside a filter: of the rows of its view.",
     "waiting: questions that want you now; one card answers all that one cause stopped.",
     "card 2 of 9: of the cards of its queue.",
     "No key but a card's digit and letter gives new authority. Agents and the command line can only ask.",
@@ -122,6 +123,11 @@ class HelpScreen(LinesScreen):
             lines += [((f"  {keys:<18} ", "key"), (does, "text")) for keys, does in each.pairs]
             lines.append(())
         lines += [((sign, "muted"),) for sign in _SIGNS]
+        lines += [
+            (),
+            (("Short words in narrow columns, and the names that cards, details and programs have", "title"),),
+        ]
+        lines += [((f"  {short:<18} ", "key"), (name, "text")) for short, name in short_words.explained()]
         return lines
 
 
@@ -130,6 +136,7 @@ class MessagesScreen(LinesScreen):
 
     title_words = "messages"
     beside = True
+    indent = 14
 
     def content(self) -> list[Line]:
         now, exact = self.state.now().wall, self.state.exact
@@ -141,4 +148,8 @@ class MessagesScreen(LinesScreen):
 
     def note(self) -> Line:
         log = self.key_of("log")
+        if self.state.clock_name:
+            return (
+                (f" all times are {self.state.clock_name}, as the table's first line; {log} shows the core", "faint"),
+            )
         return ((f" said since this console began, the newest {MAX_MESSAGES}; {log} shows what the core did", "faint"),)

@@ -181,3 +181,16 @@ def test_it_needs_no_keyring_and_leaves_no_home(seen: Seen) -> None:
     assert seen.keyring == "pollcore.adapters.keyring_store.MemoryBackend"
     assert seen.modes == {seen.home.name: 0o700, "config.toml": 0o600, "demo-batch.toml": 0o600}
     assert not seen.home.exists()
+
+
+@pytest.mark.rule("A3")
+async def test_the_chain_of_the_demo_begins_before_anything_is_recorded() -> None:
+    async def state(setup: demo.DemoSetup, core: bridge.Core) -> bridge.ChainState:
+        return await bridge.chain_state(core)
+
+    async def at_once(setup: demo.DemoSetup, core: bridge.Core) -> bool:
+        return True
+
+    chain = await demo.run_headless(1.0, state, at_once)
+    assert chain.events_before == 0
+    assert chain.events > 0

@@ -16,8 +16,8 @@ from textual.screen import Screen
 from textual.widgets import Input, Static
 
 from pollconsole.driver import GuardDriver, HeadlessGuardDriver, StampingDriver, TerminalGone, headless_guard_driver
+from pollconsole.guard_card import GuardedCard
 from pollconsole.guard_facts import GuardTimes, GuardView, State
-from pollconsole.guarded import GuardedCard
 from pollconsole.terminal_input import Parsed
 
 pytestmark = pytest.mark.rule("G3")

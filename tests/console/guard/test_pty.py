@@ -1,5 +1,6 @@
 """The guard on a real pty: what was measured against it, as the acceptance suite. Every script ends without an approval
-but the honest ones. The waits are part of the scripts: they are the fingers."""
+but the honest ones. The waits are part of the scripts: they are the fingers. Fingers that stood still (a loaded machine
+gave them no time) typed another script: what was decided then was a key alone on a quiet keyboard, and says nothing."""
 
 from __future__ import annotations
 
@@ -17,11 +18,17 @@ from typing import Any
 import pytest
 from tests.console.ptylib import Terminal
 
+from pollconsole.guard_facts import LETTER_POOL
+
 pytestmark = pytest.mark.rule("G3")
 
 EXAMPLE = Path(__file__).parent.parent / "guard_example.py"
 AFTER = 0.6
 """Seconds after a script, in which a wrongly accepted key would decide."""
+LATE_S = 0.03
+"""A pause of a script that was longer than meant by more than this may have made an honest key of an accident."""
+TRIES = 6
+"""Of one script on a machine that stands still."""
 
 
 class Desk:
@@ -45,9 +52,14 @@ class Desk:
         self.terminal.until(lambda: "ARMED" in self.terminal.text and prompt in self.terminal.text, what="armed")
 
     def letter(self) -> str:
+        shown = self.shown_letter()
+        assert shown
+        return shown
+
+    def shown_letter(self) -> str:
+        """The letter that stands there; empty: none does."""
         found = re.search(r"press (\w) to confirm", self.terminal.text)
-        assert found is not None
-        return found[1]
+        return "" if found is None else found[1]
 
     def decided(self) -> list[dict[str, Any]]:
         if not self.outcome.exists():
@@ -163,8 +175,14 @@ def held_slow_digit(desk: Desk) -> None:
 
 
 def hunt_and_peck(desk: Desk) -> None:
+    """Each key alone on a quiet keyboard, with letters that confirm among them, and none that was read: where the one
+    to be typed is the one that stands there, another is. Blind, one in ten is it, which no guard can tell. A key typed
+    before this terminal has drawn the letter was sent before it answered the fence."""
     desk.open()
-    desk.terminal.type_every("1y1e1a1 1n", 0.9)
+    for key in "1y1e1a1 1n":
+        shown = desk.shown_letter()
+        other = next(each for each in LETTER_POOL if each != shown)
+        desk.terminal.type_every(other if key == shown else key, 0.9)
 
 
 def lone_paste_of_the_digit(desk: Desk) -> None:
@@ -234,30 +252,44 @@ LONG_SCRIPTS: dict[str, Callable[[Desk], None]] = {
 }
 
 
-def attempt(desk: Desk, script: Callable[[Desk], None]) -> None:
-    script(desk)
-    desk.terminal.run_for(AFTER)
-    assert desk.decided() == []
-    assert desk.terminal.exit_code is None, desk.terminal.text
+def attempt(desk: Callable[..., Desk], script: Callable[[Desk], None], **options: Any) -> Desk:
+    """Run *script* on a desk where it decides nothing, typed as it is meant to be; that desk."""
+    for _ in range(TRIES):
+        one = desk(**options)
+        script(one)
+        one.terminal.run_for(AFTER)
+        assert one.terminal.exit_code is None, one.terminal.text
+        if one.decided() and one.terminal.late > LATE_S:
+            one.terminal.close()
+            continue
+        assert one.decided() == []
+        return one
+    pytest.fail(f"in each of {TRIES} tries this machine stood still in the middle of the script: nothing is proved")
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_no_accident_decides(desk: Callable[..., Desk], name: str) -> None:
-    attempt(desk(), SCRIPTS[name])
+    attempt(desk, SCRIPTS[name])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LONG_SCRIPTS)
 def test_no_long_accident_decides(desk: Callable[..., Desk], name: str) -> None:
-    attempt(desk(), LONG_SCRIPTS[name])
+    attempt(desk, LONG_SCRIPTS[name])
+
+
+def test_a_pause_that_is_longer_than_meant_is_known(desk: Callable[..., Desk]) -> None:
+    one = desk()
+    stock = one.terminal.pump
+    one.terminal.pump = lambda wait: time.sleep(0.2) or stock(0.0)  # type: ignore[func-returns-value, method-assign]
+    one.terminal.run_for(0.01)
+    assert one.terminal.late > LATE_S
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*SCRIPTS, *LONG_SCRIPTS])
 def test_after_any_accident_an_honest_operator_still_decides(desk: Callable[..., Desk], name: str) -> None:
-    one = desk()
-    {**SCRIPTS, **LONG_SCRIPTS}[name](one)
-    one.terminal.run_for(AFTER)
+    one = attempt(desk, {**SCRIPTS, **LONG_SCRIPTS}[name])
     if "to confirm" in one.terminal.text:
         one.terminal.send("\x1b")
     one.terminal.until_text("press one of")
@@ -265,32 +297,35 @@ def test_after_any_accident_an_honest_operator_still_decides(desk: Callable[...,
 
 
 def test_a_key_while_the_loop_is_blocked_decides_nothing(desk: Callable[..., Desk]) -> None:
-    one = desk(env={"GUARD_EXAMPLE_BLOCK_MS": "300"})
-    one.terminal.send("A")
-    one.terminal.run_for(0.1)
-    one.terminal.send("2")
-    one.terminal.run_for(1.0)
-    assert one.decided() == []
+    def script(one: Desk) -> None:
+        one.terminal.send("A")
+        one.terminal.run_for(0.1)
+        one.terminal.send("2")
+        one.terminal.run_for(1.0)
+
+    attempt(desk, script, env={"GUARD_EXAMPLE_BLOCK_MS": "300"})
 
 
 def test_on_a_slow_line_a_key_before_the_answer_decides_nothing(desk: Callable[..., Desk]) -> None:
-    one = desk(reply_delay=0.6)
-    one.open()
-    one.terminal.run_for(0.4)
-    one.terminal.send("2")
-    one.armed()
-    assert one.decided() == []
+    def script(one: Desk) -> None:
+        one.open()
+        one.terminal.run_for(0.4)
+        one.terminal.send("2")
+        one.terminal.until(lambda: "ARMED" in one.terminal.text or bool(one.decided()), what="armed, or decided")
+
+    one = attempt(desk, script, reply_delay=0.6)
     assert one.decide()["steps"][0]["fence_ms"] >= 500
 
 
 @pytest.mark.slow
 def test_a_terminal_without_a_cursor_report_is_armed_after_the_long_quiet(desk: Callable[..., Desk]) -> None:
-    one = desk(reply_delay=None)
-    one.open()
-    one.terminal.run_for(1.3)
-    one.terminal.send("2")
-    one.terminal.run_for(1.0)
-    assert one.decided() == []
+    def script(one: Desk) -> None:
+        one.open()
+        one.terminal.run_for(1.3)
+        one.terminal.send("2")
+        one.terminal.run_for(1.0)
+
+    one = attempt(desk, script, reply_delay=None)
     record = one.decide()
     assert [step["fence_ms"] for step in record["steps"]] == [None, None]
     assert all(step["quiet_ms"] >= 2000 for step in record["steps"])

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,9 @@ pytestmark = [
 
 EXAMPLE = Path(__file__).parent.parent / "guard_example.py"
 LIMIT = 15.0
+HELD_S = 0.12
+"""A key that comes again later than this may count as one that was pressed alone (the guard wants 0.15 s)."""
+TRIES = 6
 
 
 class Pane:
@@ -69,11 +73,20 @@ class Pane:
             time.sleep(0.05)
 
 
+@contextmanager
+def opened(folder: Path) -> Iterator[Pane]:
+    """A pane, and its server ended whatever happened."""
+    one = Pane(folder)
+    try:
+        yield one
+    finally:
+        subprocess.run(["tmux", "-S", str(one.socket), "kill-server"], capture_output=True, timeout=LIMIT, check=False)
+
+
 @pytest.fixture
 def pane(tmp_path: Path) -> Iterator[Pane]:
-    one = Pane(tmp_path)
-    yield one
-    subprocess.run(["tmux", "-S", str(one.socket), "kill-server"], capture_output=True, timeout=LIMIT, check=False)
+    with opened(tmp_path) as one:
+        yield one
 
 
 def test_an_honest_operator_decides_inside_tmux_by_its_own_answer(pane: Pane) -> None:
@@ -112,13 +125,23 @@ def test_a_pasted_buffer_decides_nothing_bracketed_or_not(pane: Pane) -> None:
         pane.stay(0.6)
 
 
-def test_a_key_held_for_two_seconds_decides_nothing(pane: Pane) -> None:
-    pane.keys("A")
-    pane.armed()
-    for _ in range(50):
-        pane.keys("2")
-        time.sleep(0.03)
-    pane.stay(0.6)
+def test_a_key_held_for_two_seconds_decides_nothing(tmp_path: Path) -> None:
+    for number in range(TRIES):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        with opened(folder) as pane:
+            pane.keys("A")
+            pane.armed()
+            longest, last = 0.0, time.monotonic()
+            for _ in range(50):
+                pane.keys("2")
+                time.sleep(0.03)
+                longest, last = max(longest, time.monotonic() - last), time.monotonic()
+            if pane.decided() and longest > HELD_S:
+                continue  # this machine let go of the key: it stood alone
+            pane.stay(0.6)
+            return
+    pytest.fail(f"in each of {TRIES} tries this machine let go of the key: nothing is proved")
 
 
 def test_one_digit_sent_again_and_again_decides_nothing(pane: Pane) -> None:

@@ -30,6 +30,7 @@ from pollcore.facts import (
     Escalation,
     EventName,
     ExtendSize,
+    ForceCancel,
     Instant,
     Moment,
     NotFound,
@@ -48,6 +49,7 @@ POLICY = Policy(
     cancel=Cancel(
         "The provider stops the export and deletes what was written so far.", Confirm(5, 3), best_effort=True
     ),
+    force_cancel=ForceCancel("The export is killed; its temporary files stay and are billed.", Confirm(10, 4)),
 )
 OPERATOR = Operator("ana", "ops1", "/dev/pts/4")
 

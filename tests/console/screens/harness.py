@@ -14,7 +14,7 @@ from textual.pilot import Pilot
 from pollconsole.console import ConsoleApp
 from pollconsole.core_thread import CoreRunner, CoreThread
 from pollconsole.driver import HeadlessGuardDriver, headless_guard_driver
-from pollconsole.guard import GuardTimes, State
+from pollconsole.guard_facts import GuardTimes, State
 from pollconsole.screens.card import CardScreen
 from pollconsole.screens.group import GroupScreen
 from pollconsole.theme_choice import Colours
@@ -23,6 +23,7 @@ from pollconsole.widgets import LinesView
 LIMIT_S = 20.0
 """How long a condition may take before the test fails."""
 PAGES = 40
+TURN_S = 0.05
 
 AnyCard = CardScreen | GroupScreen
 
@@ -53,6 +54,15 @@ async def until(pilot: Pilot[Any], condition: Callable[[], Any], what: str = "")
     while not condition():
         assert time.monotonic() < end, f"did not happen within {LIMIT_S} s: {what or condition}"
         await pilot.pause(0.02)
+
+
+async def lives_on(app: ConsoleApp, pilot: Pilot[Any], seconds: float = 0.3) -> None:
+    """The app's own timers go on for *seconds*: for what must not happen. Turns are counted, not the time of this
+    machine: a loaded one takes longer, and the app has as many chances to do what it must not."""
+    turns: list[None] = []
+    timer = app.set_interval(TURN_S, lambda: turns.append(None))
+    await until(pilot, lambda: len(turns) * TURN_S >= seconds, "the app lives on")
+    timer.stop()
 
 
 @asynccontextmanager
@@ -104,13 +114,22 @@ async def open_card(app: ConsoleApp, pilot: Pilot[Any], operation_id: str) -> Ca
 
 async def read_to_the_end(app: ConsoleApp, pilot: Pilot[Any], card: AnyCard) -> None:
     """Page down until the guard has seen every line."""
+    await page_down(app, pilot, card)
+    await until(pilot, lambda: card._view is not None and card._view.state is State.ARMED, "the card is armed")
+
+
+async def page_down(app: ConsoleApp, pilot: Pilot[Any], card: AnyCard) -> None:
+    """To the end of a card, each page written to the terminal before the next key."""
     body = card.query_one("#card", LinesView)
+    await until(pilot, lambda: body.lines and body.size.height, "it is laid out")
     for _ in range(PAGES):
-        await pilot.pause(0.05)
         if body.at_end:
             break
+        top, pages = body.scroll_offset.y, len(written(app))
         await pilot.press("pagedown")
-    await until(pilot, lambda: card._view is not None and card._view.state is State.ARMED, "the card is armed")
+        await until(pilot, lambda top=top: body.scroll_offset.y > top, "it scrolled")  # type: ignore[misc]
+        await until(pilot, lambda pages=pages: len(written(app)) > pages, "it is written")  # type: ignore[misc]
+        await pilot.pause()
 
 
 def digit_of(card: AnyCard, kind: str, label: str = "") -> str:

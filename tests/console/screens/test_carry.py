@@ -225,6 +225,26 @@ async def test_neither_copy_nor_export_holds_the_query_of_a_result(fake: FakeCor
 # --- exports ----------------------------------------------------------------------------------------------------------
 
 
+async def test_where_the_home_does_not_last_an_export_is_told_with_its_path_and_a_warning(
+    fake: FakeCore, tmp_path: Path
+) -> None:
+    async with console(fake.runner, home=tmp_path) as (app, pilot):
+        app.state.home_lasts = False
+        await pilot.press("x")
+        await until(pilot, lambda: app.state.messages and "exported" in app.state.messages[-1].text, "it is told")
+        said = app.state.messages[-1].text
+        assert "copy it now, it is deleted when this ends" in said
+        assert str(next(tmp_path.glob("exports/*.jsonl"))) in said
+
+
+async def test_on_a_clock_of_its_own_the_screen_says_once_whose_time_it_shows(fake: FakeCore) -> None:
+    async with console(fake.runner) as (app, pilot):
+        app.state.clock_name = "demo time"
+        await until(pilot, lambda: "demo time 11:00:00Z" in screen_text(app), "beside the clock")
+        await pilot.press("M")
+        await until(pilot, lambda: "all times are demo time" in screen_text(app), "under the messages")
+
+
 async def test_the_filtered_view_is_exported_as_csv_beside_the_json_lines(fake: FakeCore, tmp_path: Path) -> None:
     async with console(fake.runner, home=tmp_path) as (app, pilot):
         await pilot.press("slash", *"provider:bolt", "enter", "X")
@@ -332,7 +352,7 @@ def test_what_is_kept_is_capped_and_can_be_read_back(tmp_path: Path, fake: FakeC
     state: Any = AnyState()
     state.board = board_of()
     state.view, state.sort, state.reverse, state.needle, state.last_needle = (
-        View.ALL,
+        View.OPEN,
         next(iter(memory.Sort)),
         False,
         "",

@@ -53,21 +53,21 @@ async def test_a_filter_counts_within_its_view(fake: FakeCore) -> None:
 async def test_the_strip_the_queue_and_the_card_count_the_same_cards() -> None:
     core = core_with_a_cause_of_many()
     async with console(core.runner, size=(120, 40)) as (app, pilot):
-        waiting = app.state.board.waiting(app.state.now())
-        assert f"{waiting.escalations} decisions on {waiting.causes} cards" in screen_text(app)
+        waiting = app.state.board.waiting(app.state.now()).decisions
+        assert f"{waiting.count} decisions on {waiting.cards} cards" in screen_text(app)
         await pilot.press("E")
         await until(pilot, lambda: isinstance(app.screen, QueueScreen) and app.screen.table.ids, "the queue")
         assert isinstance(app.screen, QueueScreen)
-        assert len(app.screen.table.ids) == waiting.causes
+        assert len(app.screen.table.ids) == waiting.cards
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, CardScreen) and app.screen.shown, "the card")
         card = app.screen
         assert isinstance(card, CardScreen)
         place = card.ids.index(card.operation_id) + 1
-        await until(pilot, lambda: f"card {place} of {waiting.causes}" in screen_text(app), "the place")
+        await until(pilot, lambda: f"card {place} of {waiting.cards}" in screen_text(app), "the place")
         core.store.put(*_one_more())
-        await until(pilot, lambda: f"card {place} of {waiting.causes + 1}" in screen_text(app), "one more waits")
-        assert app.state.board.waiting(app.state.now()).causes == waiting.causes + 1
+        await until(pilot, lambda: f"card {place} of {waiting.cards + 1}" in screen_text(app), "one more waits")
+        assert app.state.board.waiting(app.state.now()).decisions.cards == waiting.cards + 1
 
 
 def _one_more() -> tuple[object, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.console.screens.fakes import FakeCore
-from tests.console.screens.harness import RecordingDriver, console, screen_text, until
+from tests.console.screens.harness import RecordingDriver, console, lives_on, screen_text, until
 
 from pollconsole.flow import ASK_EVERY_S, BEHIND_S, GIVE_UP_S, STALL_S, Flow
 
@@ -63,18 +63,16 @@ async def test_while_the_terminal_takes_nothing_no_frame_is_queued_keys_count_an
         await until(pilot, lambda: "op-00000001" in screen_text(app), "rows")
         driver = app._driver
         assert isinstance(driver, RecordingDriver)
-        await pilot.pause(0.1)
+        await lives_on(app, pilot)  # nothing of the start is still to be written
         stuck = type("Stuck", (RecordingDriver,), {"unread": property(lambda self: True)})
         driver.__class__ = stuck
         before, cursor = len(driver.frames), app.screen.query_one("#rows").cursor_id  # type: ignore[attr-defined]
         await pilot.press("j", "j", "slash", "b")
-        await pilot.pause(0.6)  # ticks go by
+        await lives_on(app, pilot, 0.6)  # ticks go by
         assert driver.frames[before:] == []
         driver.__class__ = RecordingDriver
         await until(pilot, lambda: len(driver.frames) > before, "the picture")
-        await pilot.pause(0.1)
-        drawn = "".join(driver.frames[before:])
-        assert " b_" in drawn or "b_" in screen_text(app)
+        await until(pilot, lambda: "b_" in "".join(driver.frames[before:]) + screen_text(app), "what was typed")
         assert app.screen.query_one("#rows").cursor_id != cursor  # type: ignore[attr-defined]
 
 

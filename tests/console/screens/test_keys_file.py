@@ -112,7 +112,7 @@ def test_what_no_terminal_sends_is_no_key(written: str) -> None:
         ('filter = "slsh"', "'slsh' is no key; did you mean slash?"),
         ('filter = "n"', "n is the key of next_match on the screen 'table'"),
         ('filter = "h"', "h is a key of cards"),
-        ('view_all = "3"', "3 is a key of cards"),
+        ('view_open = "3"', "3 is a key of cards"),
         ('filter = "5"', "5 is a key of cards"),
         ('filter = "w"', "w is a key of cards"),
         ('quit = "ctrl+c"', "ctrl+c always asks to quit"),

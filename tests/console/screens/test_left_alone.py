@@ -7,14 +7,23 @@ import time
 import msgspec
 import pytest
 from tests.console.screens.fakes import FakeCore
-from tests.console.screens.harness import choose, confirm, console, open_card, read_to_the_end, screen_text, until
+from tests.console.screens.harness import (
+    choose,
+    confirm,
+    console,
+    lives_on,
+    open_card,
+    read_to_the_end,
+    screen_text,
+    until,
+)
 from tests.console.screens.test_screen_beside import Shown, beat, told
 from tests.console.screens.test_screen_group import few
 from tests.console.seed import MOMENT, operation
 
-from pollconsole import rows
+from pollconsole import row_columns, rows
+from pollconsole.beats import is_polled, other_core
 from pollconsole.console import ConsoleApp
-from pollconsole.core_thread import is_polled, other_core
 from pollconsole.driver import HeadlessGuardDriver
 from pollconsole.mailbox import CoreRole, Delta
 from pollconsole.screens.card import CardScreen
@@ -44,7 +53,7 @@ async def test_a_core_that_went_is_told_until_somebody_has_seen_it(fake: FakeCor
         )
     ]  # fmt: skip
     async with console(fake.runner) as (app, pilot):
-        await until(pilot, lambda: app._attached_to == 9, "attached")
+        await until(pilot, lambda: app._news._attached_to == 9, "attached")
         fake.clock.forward(60_000)
         await until(pilot, lambda: app.state.board.latest.role is CoreRole.OWN, "it polls")
         await until(pilot, lambda: GONE in " ".join(screen_text(app).split()) or GONE in app.state.messages[-1].text)
@@ -94,7 +103,7 @@ def test_a_request_that_is_due_goes_out_now_only_where_a_core_lives() -> None:
     due = msgspec.structs.replace(operation(7), status=Status.WAITING, next_poll_at=Instant(MOMENT.wall - 1))
     assert rows.next_span(due, MOMENT)[0] in ("now", "asking")
     assert rows.next_span(due, MOMENT, polled=False)[0] == "-"
-    columns = rows.columns_for(80)
+    columns = row_columns.columns_for(80)
     assert [
         each for each, _ in rows.row(due, MOMENT, columns, asked=False, polled=False) if each.strip() == "now"
     ] == []
@@ -127,7 +136,7 @@ async def test_a_card_that_was_painted_is_told_to_be_seen_whatever_it_asks(fake:
         await open_card(app, pilot, SPENT)
         question = fake.store.open[SPENT].escalation_id
         await until(pilot, lambda: fake.actions.looked == [(SPENT, question)], "it is told")
-        await pilot.pause(0.3)
+        await lives_on(app, pilot)
         assert fake.actions.looked == [(SPENT, question)]
 
 
@@ -170,7 +179,7 @@ async def test_only_an_answer_that_came_late_is_a_stall_and_it_is_told_until_the
         app._flow._asked = now - 8.0
         driver.progressed, driver.progressed_at = True, now - 7.9
         app._is_behind(driver)  # the next frame, long after the answer
-        await pilot.pause(0.1)
+        await lives_on(app, pilot)
         assert [each.text for each in app.state.messages] == before
         app._flow._asked = now - 8.0
         driver.progressed, driver.progressed_at = True, now

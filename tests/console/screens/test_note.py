@@ -10,7 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.console.screens.fakes import FakeCore
-from tests.console.screens.harness import choose, confirm, console, open_card, read_to_the_end, screen_text, until
+from tests.console.screens.harness import (
+    choose,
+    confirm,
+    console,
+    lives_on,
+    open_card,
+    read_to_the_end,
+    screen_text,
+    until,
+)
 from tests.console.screens.test_screen_group import few
 from tests.console.seed import HOSTILE
 from textual import events
@@ -86,7 +95,7 @@ async def test_no_key_of_a_note_chooses_or_confirms_however_long_the_keyboard_is
         await writing(app, pilot, card)
         for key in ("1", "2", *LETTER_POOL, "y"):
             await pilot.press(key)
-            await pilot.pause(LONGER_THAN_ALL_QUIET_S / 2)
+            await lives_on(app, pilot, LONGER_THAN_ALL_QUIET_S / 2)
             assert app._guard_opened is None
             assert app._guard.state is State.CLOSED
         assert card.note._typed == f"12{LETTER_POOL}y"
@@ -110,7 +119,7 @@ async def test_keys_on_the_heels_of_a_note_meet_a_card_that_is_locked_anew(fake:
         assert app._guard.marker not in ("", marker)
         assert card._view is not None
         assert card._view.step == 1
-        await pilot.pause(LONGER_THAN_ALL_QUIET_S)
+        await lives_on(app, pilot, LONGER_THAN_ALL_QUIET_S)
         assert card._view.step == 1
         assert app.screen is card
     assert fake.actions.decided == []
@@ -176,7 +185,7 @@ async def test_a_card_that_moves_waits_until_the_note_is_written_and_keeps_it(fa
         row = fake.store.rows[SPENT]
         fake.store.put(msgspec.structs.replace(row, version=row.version + 1))
         await until(pilot, lambda: app.state.board.operations[SPENT].version > row.version, "it moved")
-        await pilot.pause(LONGER_THAN_ALL_QUIET_S)
+        await lives_on(app, pilot, LONGER_THAN_ALL_QUIET_S)
         assert card.note.writing
         await pilot.press(*"note", "enter")
         await until(pilot, lambda: card.shown and "drawn anew" in str(card.notice), "drawn anew")
@@ -208,7 +217,8 @@ async def test_a_resize_while_a_note_is_written_opens_no_guard(fake: FakeCore) -
         await writing(app, pilot, card)
         await pilot.press(*"abc")
         await pilot.resize_terminal(100, 30)
-        await pilot.pause(0.2)
+        await until(pilot, lambda: card.size.width == 100, "it has the new size")
+        await lives_on(app, pilot)
         assert app._guard_opened is None
         await pilot.press("1")
         assert card.note._typed == "abc1"
@@ -222,15 +232,9 @@ async def test_the_note_of_a_card_of_many_is_recorded_for_each(fake: FakeCore) -
         await until(pilot, lambda: isinstance(app.screen, GroupScreen) and app.screen.shown, "the card")
         card = app.screen
         assert isinstance(card, GroupScreen)
-        body = card.query_one("#card", LinesView)
         await writing(app, pilot, card)
         await pilot.press(*"acme is back", "enter")
-        for _ in range(20):
-            await pilot.pause(0.05)
-            if body.at_end:
-                break
-            await pilot.press("pagedown")
-        await until(pilot, lambda: state(card) is State.ARMED, "armed")
+        await read_to_the_end(app, pilot, card)
         assert "Your note: acme is back" in screen_text(app)
         await pilot.press("1")
         await until(pilot, lambda: card._view and card._view.step == 2 and state(card) is State.ARMED, "step 2")
@@ -267,7 +271,7 @@ async def test_over_a_card_there_is_no_palette(fake: FakeCore) -> None:
         await writing(app, pilot, card)
         await pilot.press("ctrl+p", "colon")
         app.action_command_palette()
-        await pilot.pause(0.1)
+        await lives_on(app, pilot)
         assert app.screen is card
         await pilot.press("escape", "escape")
         await until(pilot, lambda: isinstance(app.screen, LiveScreen), "left")

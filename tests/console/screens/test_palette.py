@@ -12,7 +12,7 @@ from textual.app import SystemCommand
 from textual.command import CommandPalette
 from textual.screen import Screen
 
-from pollconsole import help_keys
+from pollconsole import bridge, help_keys
 from pollconsole.console import ConsoleApp
 from pollconsole.palette import NOT_NOW, UNKEYED, commands
 from pollconsole.screens.card import CardScreen
@@ -111,3 +111,38 @@ async def test_the_keys_in_force_stand_beside_the_commands(fake: FakeCore, tmp_p
         await pilot.press("colon")
         await until(pilot, lambda: isinstance(app.screen, CommandPalette), "the palette is open")
         await until(pilot, lambda: "Copy id" in screen_text(app), "it lists")
+
+
+@pytest.mark.parametrize(
+    ("key", "refused"),
+    [
+        ("K", {"Open question": "no question is open", "End session": "it has no live session", "Copy all": "no row"}),
+        ("P", {"Open row": "no row here", "Open question": "no question is open about this contract"}),
+        ("V", {"Export audit": "this console was started to look", "Next match": "nothing was looked for yet"}),
+        ("M", {"Next match": "nothing was looked for yet", "Previous match": "nothing was looked for yet"}),
+        ("A", {"Open card": "no row here", "Queue detail": "no row here"}),
+    ],
+)
+async def test_on_every_screen_what_cannot_be_used_stays_and_says_why(
+    fake: FakeCore, key: str, refused: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def nothing(core: Any) -> list[Any]:
+        return []
+
+    async def no_chain(core: Any) -> bridge.ChainState:
+        return bridge.ChainState()
+
+    monkeypatch.setattr(bridge, "credential_views", nothing)
+    monkeypatch.setattr(bridge, "contract_views", nothing)
+    monkeypatch.setattr(bridge, "chain_state", no_chain)
+    async with console(fake.runner, read_only=True) as (app, pilot):
+        await pilot.press(key)
+        await until(pilot, lambda: not isinstance(app.screen, LiveScreen) and app.screen.ready, "it is open")
+        found = offered(app)
+        for title, why in refused.items():
+            assert why in found[title + NOT_NOW].help
+            assert title not in found
+        for binding in help_keys.bindings(type(app.screen)):
+            name = binding.action.partition("(")[0]
+            title = (binding.id or binding.description).replace("_", " ").capitalize()
+            assert name in help_keys.MOVES or {title, title + NOT_NOW} & set(found), title

@@ -136,7 +136,6 @@ async def test_the_help_lists_every_key_that_is_bound_and_those_of_the_screen_be
         bound = {shown(key) for key in app.screen.active_bindings} - {"tab", "Tab", "shift+tab", "ctrl+c", "super+c"}
         await pilot.press("question_mark")
         await until(pilot, lambda: isinstance(app.screen, HelpScreen) and app.screen.ready, "the help is open")
-        await pilot.pause()
         help_screen = app.screen
         assert isinstance(help_screen, HelpScreen)
         lines = [plain(line) for line in help_screen.content()]
@@ -155,8 +154,8 @@ async def test_the_theme_changes_at_once(fake: FakeCore) -> None:
         assert isinstance(app.screen, LiveScreen)
         before = app.state.palette
         await pilot.press("T", "down")
+        await until(pilot, lambda: app.theme == "pollconsole-light", "the next theme")
         await pilot.pause()
-        assert app.theme == "pollconsole-light"
         assert app.state.palette is not before
         colours = {
             segment.style.bgcolor.triplet.hex

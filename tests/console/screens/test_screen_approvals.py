@@ -17,12 +17,12 @@ from tests.console.screens.approval_seeds import (
     mode_question,
 )
 from tests.console.screens.fakes import FakeCore
-from tests.console.screens.harness import choose, confirm, console, digit_of, open_card, screen_text, until
+from tests.console.screens.harness import choose, confirm, console, digit_of, lives_on, open_card, screen_text, until
 from tests.console.seed import NOW, seeded
 
 from pollconsole import sessions
-from pollconsole.board import APPROVALS, by_cause, by_time_left
-from pollconsole.guard import State
+from pollconsole.causes import APPROVALS, by_cause, by_time_left
+from pollconsole.guard_facts import State
 from pollconsole.mailbox import SessionLeft
 from pollconsole.screens.approvals import ABOUT, ApprovalsTable
 from pollconsole.screens.card import CardScreen
@@ -47,8 +47,8 @@ async def queue(app: Any, pilot: Any) -> QueueScreen:
     await until(pilot, lambda: isinstance(app.screen, QueueScreen) and app.screen.ready, "the queue is open")
     screen: QueueScreen = app.screen
     table = screen.query_one(ApprovalsTable)
-    await until(pilot, lambda: not table.unread(), "the requests are read")
-    await pilot.pause(0.1)
+    await until(pilot, lambda: table.ids and not table.unread(), "the requests are read")
+    await until(pilot, lambda: {each for each, _ in table._painted.values()} >= set(table.ids), "the rows are drawn")
     return screen
 
 
@@ -101,15 +101,14 @@ async def test_both_queues_are_counted_and_opened_from_the_screens_beside_the_ta
             await pilot.press(key)
             await until(pilot, lambda: getattr(app.screen, "beside", False), "it is open")
             await until(pilot, lambda: getattr(app.screen, "ready", False), "it is drawn")
-            await pilot.pause(0.1)
-            assert "! A 6, E 4 waiting" in screen_text(app)
+            await until(pilot, lambda: "! A 6, 0:20 left; E 4, " in screen_text(app), "both are counted")
             await pilot.press("A")
             await until(pilot, lambda: isinstance(app.screen, QueueScreen), "the queue takes its place")
             await pilot.press("escape")
             await until(pilot, lambda: isinstance(app.screen, LiveScreen), "back to the table")
         card = await open_card(app, pilot, CALL)
         await pilot.press("A")
-        await pilot.pause(0.2)
+        await lives_on(app, pilot)
         assert app.screen is card
 
 
@@ -136,7 +135,8 @@ async def test_a_question_about_a_credential_is_counted_and_opened_without_any_o
 def test_questions_that_do_not_expire_come_after_those_that_do_by_the_end_of_their_wait() -> None:
     core = filled()
     causes = by_cause([*core.store.open.values(), *core.store.aside], core.store.rows)
-    ordered = [each.questions[0].operation_id for each in by_time_left(causes) if each.questions[0].reason in APPROVALS]
+    causes = [each for each in by_time_left(causes, NOW) if each.reason in APPROVALS]
+    ordered = [each.questions[0].operation_id for each in causes]
     assert ordered[:2] == [CALL_SOON, CALL]
     assert ordered[-1] == ""
 
@@ -150,8 +150,8 @@ async def test_the_card_names_the_request_first_and_once_more_between_the_keys()
     async with console(core.runner) as (app, pilot):
         card = await open_card(app, pilot, CALL)
         card.action_ends(0)
-        await pilot.pause(0.2)
-        assert "decision: GET https://api.acme.test/v1/jobs/exp_02a?..." in screen_text(app)
+        asked = "decision: GET https://api.acme.test/v1/jobs/exp_02a?..."
+        await until(pilot, lambda: asked in screen_text(app), "its first line")
         await choose(app, pilot, card, "approve_once")
         between = " ".join(screen_text(app).split())
         for said in (
@@ -193,13 +193,13 @@ async def test_a_card_that_was_painted_is_told_once_and_never_by_a_console_that_
         await open_card(app, pilot, CALL)
         await pilot.press("pageup", "pagedown")
         await until(pilot, lambda: core.actions.looked, "it is told")
-        await pilot.pause(0.3)
+        await lives_on(app, pilot)
     assert core.actions.looked == [(CALL, question)]
     core = filled()
     async with console(core.runner, read_only=True) as (app, pilot):
         app.opens("card", CALL)
         await until(pilot, lambda: "READ-ONLY" in screen_text(app) and "expires in" in screen_text(app), "it is drawn")
-        await pilot.pause(0.3)
+        await lives_on(app, pilot)
     assert core.actions.looked == []
 
 
@@ -221,7 +221,7 @@ async def test_an_expired_card_says_so_locks_and_opens_the_new_question_by_its_o
         new = asked_anew(core, CALL)
         await until(pilot, lambda: "press r to open the new question" in screen_text(app), "it is asked anew")
         await pilot.press("1", *([letter] if letter else []), "enter", "space")
-        await pilot.pause(0.4)
+        await lives_on(app, pilot, 0.4)
         assert card.shown is old
         assert core.actions.decided == []
         await pilot.press("r")
@@ -251,7 +251,7 @@ async def test_a_decision_that_comes_too_late_is_told_and_no_other_card_opens() 
         told = "refused, nothing was done: op-0000002a: the question has expired and is asked anew"
         await until(pilot, lambda: told in " ".join(screen_text(app).split()), "it is told")
         await until(pilot, lambda: "press r to open the new question" in screen_text(app), "the way on is named")
-        await pilot.pause(0.4)
+        await lives_on(app, pilot, 0.4)
         assert card.shown is old
         assert app.screen is card
     assert core.actions.decided == []
@@ -320,7 +320,7 @@ async def test_the_card_of_a_first_use_opens_the_contract_by_inspect_and_by_its_
         await until(pilot, lambda: opened == ["acme", "acme"], "by inspect")
         other = await open_card(app, pilot, CALL)
         await pilot.press("t")
-        await pilot.pause(0.2)
+        await lives_on(app, pilot)
         assert opened == ["acme", "acme"]
         assert isinstance(other, CardScreen)
     assert core.actions.decided == []

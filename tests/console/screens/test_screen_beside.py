@@ -15,7 +15,16 @@ import msgspec
 import pytest
 from tests.console.screens.conftest import RealCore
 from tests.console.screens.fakes import FakeCore
-from tests.console.screens.harness import choose, confirm, console, read_to_the_end, screen_text, until, written
+from tests.console.screens.harness import (
+    choose,
+    confirm,
+    console,
+    lives_on,
+    read_to_the_end,
+    screen_text,
+    until,
+    written,
+)
 from tests.console.seed import HOSTILE, MOMENT, NOW, operation
 from textual.widget import Widget
 
@@ -406,6 +415,7 @@ class Shown:
         self.board = Board()
         self.board.apply(Delta(operations=(operation(1, os_user="ana"),), loaded=True, **delta))
         self.title, self.paused, self.exact = "prod", False, False
+        self.clock_name = ""
         self.gate_is_advisory = True
 
 
@@ -472,7 +482,7 @@ async def test_a_screen_survives_every_size_no_colour_and_read_only(
         for size in ((1, 1), (2, 200), (80, 24), (5, 3), (300, 2), (80, 24)):
             await pilot.resize_terminal(*size)
             await pilot.press("down", "pagedown", "G", "g")
-            await pilot.pause(0.05)
+            await until(pilot, lambda size=size: app.size == size, "it has that size")  # type: ignore[misc]
         assert app.screen is screen
         await until(
             pilot, lambda: screen_text(app).splitlines()[-1].rstrip().endswith("back"), "its last line is whole"
@@ -510,10 +520,10 @@ async def test_ten_thousand_rows_of_a_list_are_moved_through_and_searched(
         screen = await opened(app, pilot, "K")
         await until(pilot, lambda: len(screen.table.ids) == 10_000, "all are there")
         await pilot.press("G")
-        assert screen.table.cursor_id == "key-09999"
-        assert "key-09999" in screen_text(app)
+        await until(pilot, lambda: screen.table.cursor_id == "key-09999", "the last")
+        await until(pilot, lambda: "key-09999" in screen_text(app), "it is drawn")
         await pilot.press("slash", *"key-05000", "enter")
-        assert screen.table.cursor_id == "key-05000"
+        await until(pilot, lambda: screen.table.cursor_id == "key-05000", "it is found")
         assert len(app.screen.query(Widget)) < 20
 
 
@@ -527,7 +537,7 @@ async def test_a_screen_beside_takes_the_place_of_another_and_none_opens_over_a_
         await until(pilot, lambda: getattr(app.screen, "shown", None) is not None, "the card")
         card = app.screen
         await pilot.press(*KEYS)
-        await pilot.pause(0.2)
+        await lives_on(app, pilot)
         assert app.screen is card
         app.action_beside("messages")
         assert app.screen is card

@@ -13,6 +13,7 @@ from tests.console.screens.harness import (
     confirm,
     console,
     digit_of,
+    lives_on,
     open_card,
     read_to_the_end,
     screen_text,
@@ -26,6 +27,7 @@ from pollconsole.guard_facts import State
 from pollconsole.screens.card import CardScreen
 from pollconsole.screens.detail import DetailScreen
 from pollconsole.screens.live import LiveScreen
+from pollconsole.screens.queue import QueueScreen
 from pollconsole.widgets import LinesView
 from pollcore.facts import Instant, Status, StopReason
 
@@ -69,11 +71,11 @@ async def test_a_card_that_does_not_fit_arms_only_when_it_was_read_to_its_end(fa
         card = app.screen
         assert isinstance(card, CardScreen)
         await until(pilot, lambda: "scroll down" in screen_text(app), "the card says what is missing")
-        await pilot.pause(1.0)
+        await lives_on(app, pilot, 1.0)
         assert card._view is not None
         assert card._view.state is State.LOCKED
         await pilot.press("1")
-        await pilot.pause(0.5)
+        await lives_on(app, pilot, 0.5)
         assert card._view.step == 1
         await pilot.press("escape")
         await open_card(app, pilot, SPENT)
@@ -129,7 +131,7 @@ async def test_no_other_key_decides(fake: FakeCore, keys: tuple[str, ...]) -> No
         card = await open_card(app, pilot, SPENT)
         for key in keys:
             await pilot.press(key)
-            await pilot.pause(0.3)
+            await lives_on(app, pilot)
         if app.screen is card:
             await pilot.press("escape")
         await until(pilot, lambda: app.screen is not card, "the card was left")
@@ -203,7 +205,7 @@ async def test_running_figures_of_a_wait_that_goes_on_leave_the_card_alone(fake:
         shown = card.shown
         fake.store.put(fake.store.rows["op-00000001"])
         fake.clock.forward(2_000)
-        await pilot.pause(0.6)
+        await lives_on(app, pilot, 0.6)
         assert card.shown is shown
         assert card._view is not None
         assert card._view.state is State.ARMED
@@ -240,7 +242,7 @@ async def test_a_forged_key_event_and_a_paste_decide_nothing(fake: FakeCore) -> 
         card = await open_card(app, pilot, SPENT)
         app.post_message(events.Key("1", "1"))
         app.post_message(events.Paste("1"))
-        await pilot.pause(0.6)
+        await lives_on(app, pilot, 0.6)
         assert card._view is not None
         assert card._view.step == 1
     assert fake.actions.decided == []
@@ -252,7 +254,7 @@ async def test_a_console_that_only_reads_shows_the_card_and_never_arms(fake: Fak
         app.opens("card", SPENT)
         await until(pilot, lambda: "started to look" in screen_text(app), "the card says so")
         await pilot.press("1")
-        await pilot.pause(0.4)
+        await lives_on(app, pilot, 0.4)
         assert "READ-ONLY" in screen_text(app)
     assert fake.actions.decided == []
     assert fake.polling.turns == 0
@@ -274,7 +276,7 @@ async def test_o_asks_for_a_question_on_a_running_operation(fake: FakeCore) -> N
 async def test_the_next_card_appears_by_its_own_key_and_is_locked_again(fake: FakeCore) -> None:
     async with console(fake.runner, size=(100, 60)) as (app, pilot):
         await pilot.press("E")
-        await pilot.pause(0.2)
+        await until(pilot, lambda: isinstance(app.screen, QueueScreen) and app.screen.table.ids, "the queue")
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, CardScreen) and app.screen._view, "the first card")
         card = app.screen
@@ -282,8 +284,7 @@ async def test_the_next_card_appears_by_its_own_key_and_is_locked_again(fake: Fa
         await until(pilot, lambda: card._view is not None and card._view.state is State.ARMED, "armed")
         await pilot.press("right_square_bracket")
         await until(pilot, lambda: card.operation_id == "op-0000000b" and card.shown, "the second card")
-        await pilot.pause()
-        assert "2 of 4" in screen_text(app)
+        await until(pilot, lambda: "2 of 4" in screen_text(app), "its place")
         assert card._view is None or card._view.step == 1
     assert fake.actions.decided == []
 

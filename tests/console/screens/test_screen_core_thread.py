@@ -17,7 +17,8 @@ from tests.console.screens.conftest import RealCore
 from tests.console.screens.fakes import FakeCore
 from tests.console.seed import MOMENT, operation, seeded
 
-from pollconsole.core_thread import OTHER_LOOK_S, CoreGone, CoreThread, TooSlow
+from pollconsole.core_polling import OTHER_LOOK_S
+from pollconsole.core_thread import CoreGone, CoreThread, TooSlow
 from pollconsole.mailbox import CoreRole, Mailbox
 from pollcore.adapters.worker_lock import WorkerLock
 from pollcore.facts import BootMs, Refused, StoreUnusable

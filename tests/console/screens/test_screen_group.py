@@ -10,7 +10,16 @@ import pytest
 from rich.cells import cell_len
 from tests.console.screens.conftest import RealCore
 from tests.console.screens.fakes import FakeCore
-from tests.console.screens.harness import choose, confirm, console, read_to_the_end, screen_text, until, written
+from tests.console.screens.harness import (
+    choose,
+    confirm,
+    console,
+    lives_on,
+    read_to_the_end,
+    screen_text,
+    until,
+    written,
+)
 from tests.console.seed import HOSTILE, NOW, stopped
 from tests.outage.made import CAUSE, outage, seed
 from textual.pilot import Pilot
@@ -73,7 +82,7 @@ async def test_a_cause_is_one_row_with_count_reason_oldest_and_who_ends_first() 
         screen = await queue(app, pilot)
         lines = [draw.plain(screen.table.line_of(each)) for each in screen.table.ids]
         assert len(lines) == 2
-        assert " ".join(lines[0].split()).startswith("> 4 operations provider_failure origin_down:http")
+        assert " ".join(lines[0].split()).startswith("> 4 operations failures origin_down:http")
         assert lines[0].split()[-2:] == ["4:00", "1:00"]
         assert f"cause: {SHARED}" in screen_text(app)
         assert all(cell_len(line) <= 80 for line in lines)
@@ -87,9 +96,10 @@ async def test_a_groups_card_leaves_nothing_out_and_nothing_hostile_in() -> None
     fake = FakeCore(few())
     async with console(fake.runner, size=(100, 70)) as (app, pilot):
         card = await group_card(app, pilot)
-        await pilot.pause()
-        words = " ".join(screen_text(app).split())
         assert card.shown is not None
+        last = card.shown.card.lines[-1].text.split()[-1]
+        await until(pilot, lambda: last in " ".join(screen_text(app).split()), "its last line is drawn")
+        words = " ".join(screen_text(app).split())
         for line in card.shown.card.lines:
             assert " ".join(f"{line.label} {line.text}".split()) in words
         for option in card.shown.card.choices:
@@ -142,7 +152,7 @@ async def test_no_other_key_decides_for_many(keys: tuple[str, ...]) -> None:
         await read_to_the_end(app, pilot, card)
         for key in keys:
             await pilot.press(key)
-            await pilot.pause(0.3)
+            await lives_on(app, pilot)
         if app.screen is card:
             await pilot.press("escape")
         await until(pilot, lambda: app.screen is not card, "the card was left")
@@ -202,7 +212,7 @@ async def test_a_cause_that_is_answered_meanwhile_says_so() -> None:
         app.opens("group", "nothing:here")
         await until(pilot, lambda: "nothing is asked any more" in screen_text(app), "the card says so")
         await pilot.press("1")
-        await pilot.pause(0.3)
+        await lives_on(app, pilot)
     assert fake.actions.decided == []
 
 
@@ -213,7 +223,7 @@ async def test_a_console_that_only_reads_shows_a_groups_card_and_never_arms() ->
         await group_card(app, pilot)
         await until(pilot, lambda: "READ-ONLY" in screen_text(app), "the card says so")
         await pilot.press("1")
-        await pilot.pause(0.4)
+        await lives_on(app, pilot, 0.4)
     assert fake.actions.decided == []
 
 
@@ -237,9 +247,8 @@ async def test_three_thousand_stopped_by_one_outage_are_decided_by_two_keys_on_a
     await asyncio.to_thread(fill)
     async with console(real.runner, size=(80, 24)) as (app, pilot):
         screen = await queue(app, pilot)
-        await pilot.pause()
-        assert screen.table.ids == [f"cause {CAUSE}"]
-        assert "3,000 operations provider_failure +1 more" in screen_text(app)
+        await until(pilot, lambda: screen.table.ids == [f"cause {CAUSE}"], "one row")
+        await until(pilot, lambda: "3,000 operations failures +1 more" in screen_text(app), "it is drawn")
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, GroupScreen) and app.screen.shown, "the card is there")
         card = app.screen

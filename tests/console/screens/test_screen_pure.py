@@ -12,13 +12,15 @@ from tests.console.seed import HOSTILE, MOMENT, NOW, operation, seeded, stopped
 from tests.console.seed import Seeded as SeededRow
 from textual.color import Color
 
-from pollconsole import draw, rows, themes
-from pollconsole.board import Board, Sort, View, by_cause
+from pollconsole import draw, row_columns, rows, themes
+from pollconsole.board import Board, Sort, View
+from pollconsole.causes import by_cause
 from pollconsole.mailbox import Delta
 from pollconsole.row_facts import RowFacts, finder
 from pollconsole.safe import safe
 from pollconsole.screens.card_lines import outcome_words as single_words
-from pollconsole.screens.detail import fact_lines
+from pollconsole.screens.cause_words import why
+from pollconsole.screens.detail_lines import fact_lines
 from pollconsole.screens.group_lines import outcome_lines, outcome_words
 from pollconsole.screens.story import story_line
 from pollcore.facts import (
@@ -58,10 +60,10 @@ def test_a_row_fills_its_columns_exactly_whatever_the_texts(
     row = operation(
         1, last_known_state=state, job_id=job, provider=provider, status_requests_used=used, max_status_requests=100_000
     )
-    columns = rows.columns_for(width)
+    columns = row_columns.columns_for(width)
     cells = rows.row(row, MOMENT, columns, asked=False)
     assert [cell_len(text) for text, _ in cells] == [column.width for column in columns]
-    total = rows.LEAD + sum(column.width for column in columns) + len(columns) - 1
+    total = row_columns.LEAD + sum(column.width for column in columns) + len(columns) - 1
     assert total <= width
     assert all(role in themes.ROLES for _, role in cells)
     assert all(character.isprintable() for text, _ in cells for character in text)
@@ -69,7 +71,7 @@ def test_a_row_fills_its_columns_exactly_whatever_the_texts(
 
 @pytest.mark.rule("V1")
 def test_at_eighty_columns_every_budget_has_its_column() -> None:
-    assert {column.key for column in rows.columns_for(79)} == {
+    assert {column.key for column in row_columns.columns_for(79)} == {
         *("operation", "provider", "status", "state", "next", "left", "requests", "failures", "limited"),
     }
 
@@ -79,13 +81,13 @@ def test_at_eighty_columns_an_id_and_every_figure_stand_whole_and_a_provider_is_
     row = operation(
         1, operation_id="op-0123456789ab", provider="render-farm", status_requests_used=118, max_status_requests=120
     )
-    columns = rows.columns_for(79, rows.wanted_by([rows.cells_of(row)]))
+    columns = row_columns.columns_for(79, row_columns.wanted_by([row_columns.cells_of(row)]))
     cells = {c.key: text for c, (text, _) in zip(columns, rows.row(row, MOMENT, columns, asked=False), strict=True)}
     assert cells["operation"] == "op-0123456789ab"
     assert cells["requests"] == "118/120!"
     assert cells["provider"].startswith("render")
     other = operation(1, operation_id="op-311", provider="render-farm")
-    short = rows.columns_for(79, rows.wanted_by([rows.cells_of(other)]))
+    short = row_columns.columns_for(79, row_columns.wanted_by([row_columns.cells_of(other)]))
     assert next(column.width for column in short if column.key == "provider") >= len("render-farm")
 
 
@@ -146,7 +148,7 @@ def test_every_status_has_a_word_a_sign_and_a_role() -> None:
 
 def test_what_needs_a_person_is_ordered_first_then_what_runs_low() -> None:
     board = board_of()
-    ids = board.ordered(View.ALL, "", Sort.ATTENTION, False, MOMENT)
+    ids = board.ordered(View.OPEN, "", Sort.ATTENTION, False, MOMENT)
     assert set(ids[:4]) == set(board.questions)
     assert ids[4] == "op-00000004"
     assert ids[-1] == "op-00000007"
@@ -185,12 +187,13 @@ def test_questions_of_one_cause_stand_together_the_oldest_first() -> None:
     board = board_of(*asked)
     causes = by_cause([each.question for each in asked if each.question], board.operations)
     assert [[question.operation_id[-1] for question in each.questions] for each in causes] == [["2"], ["1", "3"]]
-    assert [each.reason for each in causes] == ["job_failed", "unknown_state +1 more"]
+    assert [why(each, short=False) for each in causes] == ["job_failed", "unknown_state +1 more"]
+    assert [why(each, short=True) for each in causes] == ["job failed", "unknown state +1 more"]
     assert causes[1].oldest_at == NOW - 10 * SECOND
     assert causes[1].ends_at == NOW + MINUTE
     assert by_cause([asked[0].question] if asked[0].question else [], {})[0].ends_at is None
-    waiting = board.waiting(MOMENT)
-    assert (waiting.escalations, waiting.causes) == (3, 2)
+    waiting = board.waiting(MOMENT).decisions
+    assert (waiting.count, waiting.cards) == (3, 2)
 
 
 @pytest.mark.rule("E10", "G8")
@@ -332,9 +335,9 @@ def test_when_a_row_begins_to_run_low_is_what_its_budgets_and_clocks_say(data: s
 def test_a_newer_record_is_ordered_counted_and_found_by_what_it_says_now() -> None:
     before = operation(1, last_known_state="queued")
     board = board_of(SeededRow(before))
-    assert board.ordered(View.ALL, "queued", Sort.ATTENTION, False, MOMENT) == [before.operation_id]
+    assert board.ordered(View.OPEN, "queued", Sort.ATTENTION, False, MOMENT) == [before.operation_id]
     after = operation(1, Status.SUCCEEDED, last_known_state="done", change=before.change + 1)
     board.apply(Delta(operations=(after,), loaded=True))
-    assert board.ordered(View.ALL, "queued", Sort.ATTENTION, False, MOMENT) == []
+    assert board.ordered(View.OPEN, "queued", Sort.ATTENTION, False, MOMENT) == []
     assert board.ordered(View.DONE, "done", Sort.ATTENTION, False, MOMENT) == [after.operation_id]
     assert board.figures(MOMENT.after(SECOND)).by_view[View.DONE] == 1

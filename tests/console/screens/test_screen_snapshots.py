@@ -116,8 +116,9 @@ async def test_the_queue_of_approvals_looks_as_drawn(size: tuple[int, int]) -> N
 CHAIN = bridge.ChainState(
     begun=True, key="pollconsole/00112233445566778899aabbccddeeff+0011aabb+AVvY4cQm2xU1dO0sZ0s5vT0mWc7wzq4b1x2y3z4A5B6",
     log_id="00112233445566778899aabbccddeeff", keys_in="keyring", anchor_in="keyring", epoch=1,
-    epoch_since=Instant(NOW - 3 * DAY), epoch_from=5_121, links=12_345, head="5f1d" * 16, events=12_300, checkpoints=48,
-    signed_to=12_288, signed_at=Instant(NOW - 4 * MINUTE), note="pollconsole/0011", anchored_to=12_340,
+    epoch_since=Instant(NOW - 3 * DAY), epoch_from=5_121, links=12_345, head="5f1d" * 16, events=12_300,
+    events_before=4, checkpoints=48, signed_to=12_288,
+    signed_at=Instant(NOW - 4 * MINUTE), note="pollconsole/0011", anchored_to=12_340,
     anchored_at=Instant(NOW - 9 * SECOND),
 )  # fmt: skip
 CREDENTIAL = bridge.CredentialView(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.console.screens.fakes import FakeCore
-from tests.console.screens.harness import console, screen_text, until, written
+from tests.console.screens.harness import console, lives_on, screen_text, until, written
 from tests.console.seed import HOSTILE, NOW, operation
 
 from pollconsole import carry, memory, ui_file
@@ -65,16 +65,17 @@ async def test_view_order_filter_cursor_and_pins_are_found_again_at_the_next_sta
 async def test_a_malformed_memory_is_ignored(fake: FakeCore, tmp_path: Path, text: str) -> None:
     (tmp_path / "ui.json").write_text(text, "utf-8")
     async with console(fake.runner, home=tmp_path) as (app, _):
-        assert (app.state.view, app.state.sort, app.state.needle) == (View.ALL, Sort.ATTENTION, "")
+        assert (app.state.view, app.state.sort, app.state.needle) == (View.OPEN, Sort.ATTENTION, "")
 
 
 async def test_a_half_typed_filter_is_not_kept_and_a_theme_is_not_lost(fake: FakeCore, tmp_path: Path) -> None:
     ui_file.write(tmp_path, {"theme": "light"})
-    async with console(fake.runner, home=tmp_path) as (_, pilot):
+    async with console(fake.runner, home=tmp_path) as (app, pilot):
         await pilot.press("2")
         await until(pilot, lambda: memory.PART in ui_file.read(tmp_path), "it is kept")
         await pilot.press("slash", *"boo")
-        await pilot.pause(0.6)
+        await until(pilot, lambda: live_of(app).mode == "filter" and app.state.needle == "boo", "it is typed")
+        await lives_on(app, pilot, 0.6)
     kept = ui_file.read(tmp_path)
     assert kept["theme"] == "light"
     assert kept["table"]["view"] == "needs you"
@@ -130,8 +131,9 @@ async def test_a_copy_is_sent_harmless_and_said_to_be_sent(fake: FakeCore) -> No
         assert "sent to the terminal's clipboard" in screen_text(app)
         app.opens("detail", "op-00000041")
         await until(pilot, lambda: isinstance(app.screen, DetailScreen) and app.screen.ready, "the detail")
-        await pilot.pause(0.3)
+        await until(pilot, lambda: "requests" in screen_text(app), "it is drawn")
         await pilot.press("C")
+        await until(pilot, lambda: len(copies(app)) > 1, "it is sent")
         copied = copies(app)[1]
     assert copied.startswith("op-00000041\n")
     assert "requests" in copied

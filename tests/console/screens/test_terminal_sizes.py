@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from tests.console.ptylib import Terminal
 from tests.console.screens.fakes import FakeCore
-from tests.console.screens.harness import QuickApp, console, screen_text, until
+from tests.console.screens.harness import QuickApp, console, lives_on, screen_text, until
 from textual import events
 from textual.geometry import Size
 
@@ -108,9 +108,9 @@ async def test_a_second_size_that_comes_while_the_first_is_laid_out_is_the_one_t
         screen._refresh_layout = interrupted  # type: ignore[method-assign]
         screen.post_message(events.Resize(Size(90, 30), Size(90, 30)))
         await until(pilot, lambda: len(laid_out) > 1, "it is laid out")
-        await pilot.pause(0.3)
+        await until(pilot, lambda: screen.size == last, "for the last size")
+        await until(pilot, lambda: len(screen_text(app).splitlines()) == last.height, "it is drawn")
+        await lives_on(app, pilot)
         settled = len(laid_out)
-        assert screen.size == last
-        assert len(screen_text(app).splitlines()) == last.height
-        await pilot.pause(0.3)
+        await lives_on(app, pilot)
         assert len(laid_out) == settled
