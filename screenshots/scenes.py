@@ -13,7 +13,7 @@ from drawing import ON_DARK, ON_LIGHT
 from rich.terminal_theme import TerminalTheme
 from textual.pilot import Pilot
 
-from pollconsole.board import by_cause
+from pollconsole.causes import by_cause
 from pollconsole.console import ConsoleApp
 from pollconsole.guard_facts import State
 from pollconsole.screens.approvals import ApprovalsTable

@@ -97,6 +97,11 @@ def test_many_questions_of_one_cause_are_one_notice(world: World) -> None:
     assert "a-state-nobody-knows" not in first["message"]
 
 
+def all_is_kept(world: World) -> bool:
+    shown = world.json("notice", "list")
+    return not shown["waiting"] and not shown["under_way"]
+
+
 @pytest.mark.rule("G5")
 def test_of_two_cores_one_sends_and_the_other_takes_over_when_it_is_killed(world: World) -> None:
     world.call("notice", "set", "ops", given=address(world) + b"\n")
@@ -108,6 +113,7 @@ def test_of_two_cores_one_sends_and_the_other_takes_over_when_it_is_killed(world
                 world.submit(f"op-{number}")
                 world.state(f"op-{number}", "succeeded")
             until(lambda: all(f"op-{number}" in bodies(world) for number in range(3)))
+            until(lambda: all_is_kept(world), "what was sent is recorded: else it is sent again")
             os.kill(second.pid, signal.SIGKILL)
             second.wait(30)
             world.submit("op-after")

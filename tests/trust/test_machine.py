@@ -133,6 +133,7 @@ def test_doctor_on_a_headless_linux_names_the_way_out(tmp_path: Path) -> None:
 
 LOOK = """
 import logging, resource, sys, threading
+from pathlib import Path
 from pollconsole import bridge
 
 def told(*_, **__):
@@ -143,6 +144,7 @@ def told(*_, **__):
 
 bridge.with_core = told
 bridge.missing_home = lambda home: None
+bridge.store_path = lambda home: Path(sys.executable)  # it is there: a try without a store is refused before it needs a core
 from pollconsole.__main__ import main
 main()
 """
