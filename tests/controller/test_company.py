@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pollcore.contract import Contract, batch_requests, parse, requests
-from pollcore.controller.company import Company
+from pollcore.controller.company import MAX_CONTRACTS, Company
 from pollcore.controller.due import grouped, numbered
 from pollcore.controller.prepare import Ready, sent_event
 from pollcore.facts import BootMs, Instant, Memory, Moment, Operation, Status, Submitted
@@ -152,8 +152,60 @@ def test_an_id_that_holds_the_separator_goes_alone_where_the_ids_are_one_text() 
     assert batch_requests.together(joined, operation(1, job_id="a;b")) is None
     assert batch_requests.together(joined, operation(1, job_id="a,b")) is not None
     assert batch_requests.together(contract(), operation(1, job_id="a;b")) is not None
+    # "a:" and ":b" around "::" could be told from no other pair
+    double = contract(
+        'url = "https://{params.region}.example/v1/jobs", query = { ids = "{job_ids}" }, separator = "::"'
+    )
+    apart = [
+        batch_requests.together(double, operation(1, job_id=one)) is None for one in ("a:", ":b", "a::b", "a:b", ":")
+    ]
+    assert apart == [True, True, True, False, True]
     three = [operation(n, job_id=name) for n, name in enumerate(("a b", "c/d", "e"))]
     assert batch_requests.batch_request(joined, three).url.endswith("?ids=a%20b%3Bc%2Fd%3Be")
+
+
+@pytest.mark.rule("K3")
+@pytest.mark.parametrize("job_id", ["a&limit=1", "a%2Cb", "a;b", "a+b"])
+def test_an_id_that_means_more_than_itself_in_a_url_goes_alone_where_ids_are_put_in_as_they_are(job_id: str) -> None:
+    raw = contract('url = "https://a.example/v1/jobs?ids={job_ids|raw}", query = { all = "1" }')
+    assert batch_requests.together(raw, operation(1, job_id=job_id)) is None
+    assert batch_requests.together(raw, operation(1, job_id="projects/p:1/a.b")) is not None
+    encoded = contract('url = "https://a.example/v1/jobs", query = { ids = "{job_ids}" }')
+    assert batch_requests.together(encoded, operation(1, job_id=job_id)) is not None
+
+
+@pytest.mark.rule("B2")
+def test_a_contract_that_is_known_is_halved_again_whatever_number_of_others_is_known() -> None:
+    company = Company()
+    for n in range(MAX_CONTRACTS + 1):
+        company.fewer(f"d{n}", 100)
+    company.fewer("d0", 50)
+    assert company._fewer["d0"] == 25
+    assert len(company._fewer) == MAX_CONTRACTS
+
+
+def test_one_odd_answer_where_a_list_came_for_as_many_makes_no_request_smaller_and_the_second_does() -> None:
+    company = Company()
+    company.fits("d", 100)
+    company.fewer("d", 60)
+    assert company._fewer == {}
+    company.fewer("d", 60)
+    assert company._fewer == {"d": 30}
+    company.fits("d", 30)
+    company.fewer("d", 40)
+    assert company._fewer == {"d": 20}
+
+
+def test_whoever_is_due_and_was_not_loaded_is_waited_for_as_one_who_comes() -> None:
+    made = contract(most=5)
+    for more in (False, True):
+        company = Company()
+        company.clear((), more=more)
+        one = operation(0)
+        key = batch_requests.together(made, one)
+        assert key is not None
+        company.add(key, made, one, NOW)
+        assert (company.take(NOW) is None) is more
 
 
 def test_ids_fill_a_list_as_texts_or_numbers_and_what_is_no_number_goes_alone() -> None:

@@ -326,3 +326,20 @@ async def test_records_that_do_not_add_up_are_found_at_the_start_and_nothing_is_
         assert h.bank.status_seen == []
         assert controller.health is not None
         assert "do not add up" in controller.health
+
+
+# --- a failure of our own ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("O1", "S9")
+async def test_an_answer_is_recorded_also_where_what_it_teaches_cannot_be_learned(tmp_path: Path) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("ours")
+
+    async with house(tmp_path) as h:
+        await h.submit("j1", DONE)
+        with h.worker() as controller, pytest.MonkeyPatch.context() as patch:
+            patch.setattr(controller._exchange._lessons, "learn", broken)
+            await asyncio.wait_for(controller.run(asyncio.Event(), until_idle=True, watch=False), 20)
+        assert (await h.op("op-j1")).status is Status.SUCCEEDED
+        assert (controller.report.sent, controller.report.recorded) == (1, 1)

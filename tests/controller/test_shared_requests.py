@@ -12,14 +12,18 @@ from hypothesis import strategies as st
 
 from pollcore.actions import lowering
 from pollcore.adapters.credential_ops import change_mode
+from pollcore.controller import sharing
 from pollcore.controller.company import waits_until
+from pollcore.controller.exchange import Exchanger, Out
 from pollcore.facts import (
     MINUTE,
     SECOND,
+    Answer,
     BootMs,
     ChoiceKind,
     CredentialMode,
     EventName,
+    Fault,
     Instant,
     Moment,
     Operation,
@@ -101,6 +105,21 @@ async def test_250_operations_need_few_requests_and_each_ends_as_its_own_entry_s
         assert (len(charged), len(set(charged))) == (500, len(asked))
         polled = await h.events(EventName.POLLED, "op-j000")
         assert any(note.startswith("one request with ") for note in polled[0].notes)
+
+
+@pytest.mark.rule("A1", "S9")
+async def test_a_long_answer_about_many_is_kept_by_those_alone_whose_wait_stops_on_it(tmp_path: Path) -> None:
+    long = says("running", text="x" * 1_000)
+    async with shared_house(tmp_path) as h:
+        names = await hand_over(h, 8, long, DONE)
+        h.bank.scripts["j003"] = [says("a-state-nobody-knows")]
+        await first_answer(h)
+        assert len(registry(h).asked[0]) == len(names)
+        assert rows(h, "SELECT o.id FROM last_body b JOIN operation o ON o.op=b.op") == [("op-j003",)]
+        for name in names:
+            answer = await h.core.store.last_answer(f"op-{name}")
+            assert answer is not None
+            assert name in answer.envelope.decode()
 
 
 @pytest.mark.rule("B2", "X5")
@@ -247,6 +266,45 @@ async def test_an_absent_entry_is_not_found_by_its_own_history_and_touches_nobod
         assert [(await h.op(f"op-j00{n}")).status for n in (0, 2)] == [Status.SUCCEEDED] * 2
 
 
+@pytest.mark.rule("H4", "S9", "B2")
+async def test_a_list_that_ends_early_ends_nobody_and_makes_no_request_smaller(tmp_path: Path) -> None:
+    expires = ("[schedule]", '[not_found]\nonce_seen = "expired"\n[schedule]')
+    async with shared_house(tmp_path, expires) as h:
+        names = await hand_over(h, 6, RUNNING, RUNNING, RUNNING, DONE)
+
+        def page(ids: tuple[str, ...]) -> dict[str, Any] | None:
+            if len(registry(h).asked) != 2:
+                return None
+            return {"status": 200, "headers": {}, "body": {"jobs": [registry(h)._entry(one) for one in ids[:2]]}}
+
+        registry(h).whole = page
+        await h.run(30 * MINUTE)
+        assert {(await h.op(f"op-{name}")).status for name in names} == {Status.SUCCEEDED}
+        asked = registry(h).asked
+        assert [len(ids) for ids in asked[:2]] == [6, 6]
+        assert sum(len(ids) == 1 for ids in asked) >= 4
+        assert max(len(ids) for ids in asked[2:]) > 1
+
+
+@pytest.mark.slow
+@pytest.mark.rule("T6", "O1")
+async def test_what_becomes_due_one_by_one_does_not_load_all_who_wait_each_time(tmp_path: Path) -> None:
+    async with shared_house(tmp_path, most=1_000) as h:
+        await hand_over(h, 250, RUNNING)
+        real, looks = h.core.store.turn, 0
+
+        async def turn(given: Turn) -> TurnOutcome:
+            nonlocal looks
+            looks += bool(given.look)
+            return await real(given)
+
+        h.core.store.turn = turn  # type: ignore[method-assign]
+        await first_answer(h)
+        assert sum(len(ids) for ids in registry(h).asked) > 200
+        # they became due at 250 moments of five seconds
+        assert looks < 125
+
+
 @pytest.mark.rule("G6", "X7")
 @pytest.mark.parametrize("how", ["contract", "credential", "action"])
 async def test_a_call_that_needs_its_own_approval_goes_alone(how: str, tmp_path: Path) -> None:
@@ -391,6 +449,30 @@ async def test_a_worker_that_died_with_the_request_out_leaves_a_counted_lost_ans
         assert list(await h.core.store.check()) == []
 
 
+@pytest.mark.rule("B4", "O2", "B3")
+async def test_a_failure_of_ours_in_a_send_is_a_lost_answer_and_leaves_no_lease_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with shared_house(tmp_path) as h:
+        names = await hand_over(h, 3, DONE)
+        real, sends = Exchanger.send, 0
+
+        async def send(self: Exchanger, out: Out) -> Answer | Fault:
+            nonlocal sends
+            sends += 1
+            if sends == 1:
+                raise RuntimeError("a fault of ours")
+            return await real(self, out)
+
+        monkeypatch.setattr(Exchanger, "send", send)
+        await h.run(30 * MINUTE)
+        for name in names:
+            found = await h.op(f"op-{name}")
+            assert (found.status, found.status_requests_used) == (Status.SUCCEEDED, 2)
+        assert rows(h, "SELECT count(*) FROM operation WHERE lease_owner IS NOT NULL") == [(0,)]
+        assert list(await h.core.store.check()) == []
+
+
 class _Gone:
     """The store of a process that is dead."""
 
@@ -456,3 +538,18 @@ async def test_nobody_is_asked_before_it_is_due_and_nobody_waits_longer_than_gat
                 assert due[name] <= at, name
                 assert at <= due[name] + 5 * SECOND + 100, name
         assert len(registry(h).asked) < 6
+
+
+@pytest.mark.rule("O1", "B2")
+async def test_where_our_own_comparing_fails_each_is_asked_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("ours")
+
+    monkeypatch.setattr(sharing, "together", broken)
+    async with shared_house(tmp_path) as h:
+        names = await hand_over(h, 3, DONE)
+        await h.run(30 * MINUTE)
+        assert sorted(registry(h).asked) == [(name,) for name in names]
+        assert {(await h.op(f"op-{name}")).status for name in names} == {Status.SUCCEEDED}

@@ -9,7 +9,7 @@ import argparse
 import sys
 
 from pollcore.adapters.store import leases, library
-from pollcore.controller import loop, prepare
+from pollcore.controller import pacing, prepare
 
 
 def shorten(lease_ms: int) -> None:
@@ -18,7 +18,7 @@ def shorten(lease_ms: int) -> None:
     leases.SCAN_EVERY_MS = min(leases.SCAN_EVERY_MS, lease_ms // 4)  # type: ignore[misc]
     prepare.LEASE_MS = lease_ms  # type: ignore[misc]
     prepare.LEASE_MARGIN_MS = 0  # type: ignore[misc]
-    loop.BEAT_MS = lease_ms // 3  # type: ignore[misc]
+    pacing.BEAT_MS = lease_ms // 3  # type: ignore[misc]
 
 
 def journal(mode: str) -> None:

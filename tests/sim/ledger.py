@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 TTL_MS: Final = 30_000
 SLACK_MS: Final = 2
-RECORD_MS: Final = 60_000
-"""An answer that came to a worker that was not struck is recorded within this."""
 FAILS: Final = frozenset(kind.value for kind in SPENDS_FAILURE_BUDGET)
 GOES_ON: Final = frozenset({"extension_requested", "operator_request"})
 ENDS: Final = frozenset(s.value for s in Status if s.is_end)

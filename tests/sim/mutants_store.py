@@ -17,7 +17,7 @@ from pollcore.adapters.store.claims import Claims
 from pollcore.adapters.store.leases import LeaseWatch
 from pollcore.adapters.store.transaction import Transaction, Writer
 from pollcore.adapters.store.writes import Batch
-from pollcore.controller import Controller, exchange, prepare
+from pollcore.controller import Controller, exchange, unsent
 from pollcore.facts import Escalate, Moment, Operation
 from tests.sim.mutant import always, mutant, patched_sql
 
@@ -219,7 +219,7 @@ def counters_are_reset_by_a_restart() -> Iterator[None]:
 def a_stop_asks_nothing() -> Iterator[None]:
     with (
         mock.patch.object(exchange, "question_for", always(None)),
-        mock.patch.object(prepare, "question_for", always(None)),
+        mock.patch.object(unsent, "question_for", always(None)),
     ):
         yield
 

@@ -11,7 +11,6 @@ import random
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from pollcore.adapters.store import Outcome
 from pollcore.adapters.store.face import StoreFace
 from pollcore.adapters.store.leases import LeaseWatch
 from pollcore.adapters.store.reads import Reads
@@ -27,7 +26,7 @@ from pollcore.facts import (
     Secret,
     StoreUnusable,
 )
-from pollcore.ports import CredentialInfo, CredentialValue, Turn
+from pollcore.ports import CredentialInfo, CredentialValue, Turn, TurnOutcome
 from tests.sim.loop import Killed, Process
 
 if TYPE_CHECKING:
@@ -187,8 +186,8 @@ class SimStore(StoreFace):
         self.path = ":memory:"
         self._watch = LeaseWatch(world.is_proved_dead)
 
-    async def turn(self, turn: Turn) -> Outcome:
-        def call(turns: SqliteTurns) -> Outcome:
+    async def turn(self, turn: Turn) -> TurnOutcome:
+        def call(turns: SqliteTurns) -> TurnOutcome:
             outcome = turns.turn(turn)
             for claimed in outcome.claimed:
                 if claimed is not None:

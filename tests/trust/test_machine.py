@@ -144,7 +144,8 @@ def told(*_, **__):
 
 bridge.with_core = told
 bridge.missing_home = lambda home: None
-bridge.store_path = lambda home: Path(sys.executable)  # it is there: a try without a store is refused before it needs a core
+# a store is there: a try without one is refused before it needs a core
+bridge.store_path = lambda home: Path(sys.executable)
 from pollconsole.__main__ import main
 main()
 """

@@ -26,18 +26,18 @@ def facts_of(
     infos: Mapping[str, CredentialInfo],
 ) -> dict[str, Any]:
     """The fields of Circumstances, by name. *last*: the last answer, where `needs_answer`."""
-    sent = [one for one in records if one.kind is ActionKind.CANCEL]
-    forced = [one for one in records if one.kind is ActionKind.FORCE_CANCEL]
+    sent = [one for one in records if one.kind is ActionKind.CANCEL and _may_have_left(one)]
+    forced = [one for one in records if one.kind is ActionKind.FORCE_CANCEL and _may_have_left(one)]
     taken = tuple((one.at, _outcome(one)) for one in sent if one.outcome is not ActionOutcome.REFUSED)
     cancels, may_force = contract.policy.cancel is not None, contract.policy.force_cancel is not None and bool(taken)
     return {
         "cancel_use": uses.action_use(contract, operation, CANCEL, infos) if cancels else None,
         "cancel_sent_at": sent[-1].at if sent else None,
-        "cancel_outcome": sent[-1].outcome.value if sent else None,
+        "cancel_outcome": _outcome(sent[-1]) if sent else None,
         "cancels_taken": taken,
         "force_use": uses.action_use(contract, operation, FORCE_CANCEL, infos) if may_force else None,
         "force_sent_at": forced[-1].at if forced else None,
-        "force_outcome": forced[-1].outcome.value if forced else None,
+        "force_outcome": _outcome(forced[-1]) if forced else None,
         "force_available_at": _available_at(contract, operation, last) if may_force else None,
     }
 
@@ -52,6 +52,11 @@ def _available_at(contract: Contract, operation: Operation, last: Stored | None)
     if last is None or not last.envelope:
         return None
     return reading.force_available_at(contract, operation, last.envelope)
+
+
+def _may_have_left(action: ActionRecord) -> bool:
+    """Refused without an answer: no credential, no address, no connection; nothing was sent."""
+    return action.outcome is not ActionOutcome.REFUSED or action.http_code is not None
 
 
 def _outcome(action: ActionRecord) -> str:

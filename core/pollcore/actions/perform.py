@@ -13,6 +13,7 @@ import msgspec
 from pollcore import reading
 from pollcore.actions import uses
 from pollcore.actions.desk import Desk
+from pollcore.actions.retrying import until_taken
 from pollcore.contract import Contract, normalise_origin, requests
 from pollcore.escalation import Approval, approval_needed, call_digest
 from pollcore.escalation.approvals import stricter
@@ -31,7 +32,6 @@ from pollcore.facts import (
     Refused,
     Request,
     Secret,
-    Stale,
 )
 from pollcore.ports import Write
 
@@ -131,13 +131,14 @@ async def settle(
         detail=detail,
         caller=by,
     )
-    for attempt in range(TRIES):
+
+    async def settled() -> tuple[Write, ActionRecord]:
         operation = await desk.operation(operation_id)
-        opened = None if asks is None else msgspec.structs.replace(asks, version=operation.version)
-        if closes is not None:
+        opened, closed = None if asks is None else msgspec.structs.replace(asks, version=operation.version), closes
+        if closed is not None:
             current = await desk.question(operation_id)
-            if current is None or current.escalation_id != closes.escalation_id:
-                opened = closes = None
+            if current is None or current.escalation_id != closed.escalation_id:
+                opened = closed = None
         after = operation
         if cancels and outcome is not ActionOutcome.REFUSED and not operation.status.is_end:
             known = msgspec.structs.replace(operation.memory, cancel_sent_at=record.at)
@@ -149,16 +150,11 @@ async def settle(
             events=(told,),
             action=done,
             open_question=opened,
-            close_question=closes,
+            close_question=closed,
         )
-        try:
-            await desk.store.commit(now, (write,))
-        except Stale:
-            if attempt == TRIES - 1:
-                raise
-            continue
-        return done
-    return done
+        return write, done
+
+    return await until_taken(desk, TRIES, settled)
 
 
 def intended(desk: Desk, operation: Operation, kind: ActionKind, grant_id: str | None) -> ActionRecord:

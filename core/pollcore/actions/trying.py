@@ -14,7 +14,7 @@ import msgspec
 from pollcore import decide, outcome, reading, schedule, submission
 from pollcore.actions import submit
 from pollcore.actions.desk import Desk
-from pollcore.actions.given import refuse_unstored
+from pollcore.actions.given import check_stored
 from pollcore.actions.spec import SubmitSpec
 from pollcore.contract import Contract, requests
 from pollcore.controller.prepare import Prepared, Ready
@@ -170,7 +170,7 @@ async def refuse_untriable(desk: Desk, spec: SubmitSpec) -> None:
     operation = _record(desk, checked, desk.clock.now())
     requests.status_request(checked.contract, operation, checked.credential)
     if checked.credential is not None:
-        raise refuse_unstored(checked.credential)
+        await check_stored(desk.credentials(), checked.credential)
     if checked.contract.asks_first_use:
         reason = StopReason.FIRST_USE
         raise Refused(f"nothing was sent: {reason.value}: {_ASKS[reason]}", code="not_tried", reason=reason.value)

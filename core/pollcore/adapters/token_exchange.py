@@ -96,7 +96,7 @@ class ExchangedCredentials:
         """(binding, secret) with a new refresh token that the keyring has not taken; the one that it holds is spent."""
 
     async def info(self, name: str) -> CredentialInfo:
-        """What may be known of it, read afresh, without the keyring. Raises CredentialUnavailable."""
+        """What may be known of it, read afresh; no secret is read. Raises CredentialUnavailable."""
         return await self._kept.info(name)
 
     async def digest(self, name: str, refused: Collection[str] = (), *, patience_s: float | None = None) -> str:

@@ -1,7 +1,7 @@
 """One core on one home folder, from its opening to its end, and what works with it: actions, a worker, a trial.
 
-Job: open and close in the right order, and hand each of them its parts. Must not know: which adapters the parts are,
-what anything does with them.
+Job: open and close in the right order, and hand each of them its parts. Must not know: which adapter stands for which
+port (that is `parts`), what anything does with it.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ NEAR_FROM: Final = 1_000
 
 
 class Client:
-    """One open store: `async with Client() as client`. For many calls in a row; the functions below open it themselves.
+    """One open store: `async with Client() as client`. For many calls in a row; `shared` opens one itself.
 
     Args:
         home: the folder; None: POLLCONSOLE_HOME, else the platform's. A home that does not exist is made.

@@ -20,6 +20,9 @@ from pollcore.facts import Operation, Refused, Request
 
 SOME_ID: Final = "0"
 """Stands for the ids in the request that is compared: a text and a number alike."""
+MEANS_MORE: Final = frozenset("&;+%")
+"""Characters with a meaning of their own in a URL, in an id that `{job_ids|raw}` puts there as it is: they would change
+what is asked for the other jobs of the request."""
 
 
 class Together(msgspec.Struct, frozen=True):
@@ -41,8 +44,7 @@ def together(contract: Contract, operation: Operation) -> Together | None:
     plan = contract.steps[0].batch
     if plan is None or operation.memory.alone or operation.check_once:
         return None
-    job_id = operation.submitted.job_id
-    if plan.joined and plan.separator in job_id:
+    if plan.joined and _blurs(plan, operation.submitted.job_id):
         return None
     try:
         if normalise_origin(batch_request(contract, (operation,)).url) != normalise_origin(
@@ -80,6 +82,15 @@ def fitting(contract: Contract, operations: Sequence[Operation]) -> int:
         else:
             break
     return count
+
+
+def _blurs(plan: BatchPlan, job_id: str) -> bool:
+    """Whether in one text of ids this one could not be told from its neighbours: it holds the separator, or makes one
+    with what stands beside it; or it is put in as it is, and what it holds means more than itself there."""
+    ends = len(plan.separator) + len(job_id)
+    if (plan.separator + job_id + plan.separator).find(plan.separator, 1) != ends:
+        return True
+    return plan.raw and not MEANS_MORE.isdisjoint(job_id)
 
 
 def _render(contract: Contract, plan: BatchPlan, operation: Operation, ids: tuple[str, ...]) -> Request:

@@ -19,7 +19,6 @@ from pollcore.contract.proposing import Field, State
 HTTP_STATUS: Final = "http.status"
 """The one place of a state that is known to hold a number."""
 _PARAM: Final = re.compile(r"\{params\.([A-Za-z0-9_-]+)")
-CREDENTIALS: Final = ("bearer", "basic", "header", "query", "none")
 
 
 class Begun(msgspec.Struct, frozen=True, kw_only=True):

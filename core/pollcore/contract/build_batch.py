@@ -14,6 +14,8 @@ import msgspec
 
 from pollcore.contract.bodies import BodyTemplate, placeholders
 from pollcore.contract.build_origins import Origins
+from pollcore.contract.expressions import Expression
+from pollcore.contract.lines import Path
 from pollcore.contract.model import Contract
 from pollcore.contract.parts import BatchPlan, RequestPlan, Step
 from pollcore.contract.tables import Table
@@ -49,6 +51,7 @@ def build_batch(table: Table, origins: Origins, common: frozenset[str], step: St
         separator=separator,
         joined=any(not alone for _, part, alone in _parts(request) if part.shown == JOB_IDS),
         request=request,
+        raw=any(part.filter == "raw" for _, part, _ in _parts(request) if part.shown == JOB_IDS),
     )
 
 
@@ -61,6 +64,46 @@ def check_batch(root: Table, contract: Contract) -> None:
     if "long_poll" in root:
         why = "cannot go together with [long_poll]: the answer would wait for the slowest job of all"
         root.document.fail(("status", "batch"), why)
+    entries = contract.steps[0].item.entries if contract.steps[0].item is not None else None
+    lists = [path for path in entries.prefixes if len(path) > 1 or entries.keys == path] if entries is not None else []
+    for key, part in _of_one_job(contract):
+        if part is not None and any(path[: len(one)] == one for one in lists for path in part.prefixes):
+            why = f"reads {part.source}, and in an answer about many jobs that may be another's: write it over item"
+            root.document.fail(key, why)
+
+
+def _of_one_job(contract: Contract) -> Iterator[tuple[Path, Expression | None]]:
+    """What is read of an answer as a fact about the job. A rule's `when` is none: what it says of an answer as a whole
+    is told from what it says of the job where it is read."""
+    yield ("state", "value"), contract.table.value
+    for n, rule in enumerate(contract.rules):
+        yield ("rules", n, "state_from"), rule.state_from
+        yield ("rules", n, "explanation_from"), rule.explanation_from
+    success, identity, error, progress = contract.success, contract.identity, contract.error, contract.progress
+    for n, field in enumerate(success.requires):
+        yield ("success", "requires", n, "path"), field.path
+    for name, path in success.fields:
+        yield ("success", "fields", name), path
+    for part in success.forbids:
+        yield ("success", "forbids"), part
+    for n, one in enumerate(success.qualifiers):
+        yield ("success", "qualifiers", n, "when"), one.when
+    yield ("identity", "job_id"), identity.job_id
+    yield ("identity", "account"), identity.account
+    yield ("identity", "attempt"), identity.attempt
+    yield ("error", "message"), error.message
+    yield ("error", "code"), error.code
+    yield ("error", "retryable"), error.retryable
+    if progress is not None:
+        yield ("progress", "value"), progress.value
+        yield ("progress", "total"), progress.total
+    yield ("needs_human", "explanation"), contract.human_explanation
+    for n, hint in enumerate(contract.hints):
+        yield ("hints", n, "path"), hint.path
+    for n, expiry in enumerate(contract.expiries):
+        yield ("expiry", n, "path"), expiry.path
+    force = contract.cancel.force if contract.cancel is not None else None
+    yield ("cancel", "force", "available_at"), force.available_at if force is not None else None
 
 
 def _check_step(table: Table, inner: Table, step: Step) -> None:

@@ -226,6 +226,7 @@ def _rule(table: Table, number: int) -> Rule:
         explanation_from=explanation_from,
         needs_body="body" in read or "item" in read,
         needs_item="item" in read,
+        of_the_job="item" in read or "submitted" in read,
     )
 
 

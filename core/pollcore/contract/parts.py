@@ -105,6 +105,8 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     explanation_from: Expression | None = None
     needs_body: bool = False
     needs_item: bool = False
+    of_the_job: bool = False
+    """It reads something of this very job: its entry, or what was submitted."""
 
 
 class Required(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -223,7 +225,8 @@ class BatchPlan(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """R39: one status request for at most *most* operations.
 
     *gather*: ms that a due operation waits for company. *joined*: somewhere the ids are one text, with *separator*
-    between them. *request*: the status request with the parts that name `{job_ids}`.
+    between them; *raw*: somewhere that text is not encoded. *request*: the status request with the parts that name
+    `{job_ids}`.
     """
 
     most: int
@@ -231,6 +234,7 @@ class BatchPlan(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     separator: str
     joined: bool
     request: RequestPlan
+    raw: bool = False
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True, eq=False):

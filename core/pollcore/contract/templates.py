@@ -27,7 +27,6 @@ _HOST: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,252}[A-Za-z0-9])?")
 _STATIC: Final = re.compile(r"[!$-;=?-\[\]_a-z~]+")
 _HEADER_VALUE: Final = re.compile(r"[ -~]*")
 
-SINGLE: Final = frozenset({"job_id", "job_ids", "account", "base_url", "status_url", "key", "each"})
 JOB_IDS: Final = "job_ids"
 """`{job_ids}`: all jobs of a request that asks for several (R39)."""
 OPTIONAL: Final = "optional"

@@ -2,6 +2,5 @@
 
 from pollcore.controller.loop import Controller
 from pollcore.controller.prepare import Caps
-from pollcore.controller.run_report import RunReport
 
-__all__ = ["Caps", "Controller", "RunReport"]
+__all__ = ["Caps", "Controller"]

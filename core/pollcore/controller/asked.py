@@ -66,8 +66,17 @@ class Asked:
         """Questions that were open at the last look."""
         self.next_at: Instant | None = None
         """When the first of them expires."""
+        self.wanted = False
+        """Look with the next turn: a heartbeat, or something happened beside a question."""
         self._spent: dict[str, Spent] = {}
         """By question: its time at the last look, for the boot clock; at most MAX_LOOKED_AT."""
+
+    async def look_if_wanted(self, now: Moment) -> bool:
+        """`look`, where it is wanted or a question expires; True: an operation may be due now. Raises StoreUnusable."""
+        if not (self.wanted or (self.next_at is not None and self.next_at <= now.wall)):
+            return False
+        self.wanted = False
+        return await self.look(now)
 
     async def look(self, now: Moment) -> bool:
         """One look; True: an operation may be due now. Raises StoreUnusable."""

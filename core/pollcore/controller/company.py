@@ -46,18 +46,23 @@ class Company:
         self._pools: dict[Together, Pool] = {}
         self._coming: tuple[Coming, ...] | None = None
         """Who becomes due soon; None: not known."""
+        self._more = False
+        """More is due than was loaded: among them may be company."""
         self.ahead = 0
         """ms: how far the longest of them wait, of all that were ever held."""
         self._fewer: dict[str, int] = {}
         """Contract -> the most operations of one request, where answers for more were too large."""
+        self._fitted: dict[str, int] = {}
+        """Contract -> for how many operations a list came since the last answer that was none."""
 
     def __len__(self) -> int:
         return sum(len(pool.held) for pool in self._pools.values())
 
-    def clear(self, coming: tuple[Coming, ...] | None = None) -> None:
-        """The store is looked at anew: who is still due comes again. *coming*: who becomes due soon, where it said."""
+    def clear(self, coming: tuple[Coming, ...] | None = None, *, more: bool = False) -> None:
+        """The store is looked at anew: who is still due comes again. *coming*: who becomes due soon, where it said;
+        *more*: the look did not see all that is due."""
         self._pools.clear()
-        self._coming = coming
+        self._coming, self._more = coming, more
 
     @property
     def is_blind(self) -> bool:
@@ -78,17 +83,29 @@ class Company:
         self.ahead = max(self.ahead, plan.gather)
 
     def _awaited(self, key: Together, pool: Pool) -> bool:
-        """Somebody who may share their request becomes due before their time is over."""
+        """Somebody who may share their request becomes due before their time is over, or is due and not loaded."""
         whose = (key.provider, key.account, key.credential, key.digest)
-        return self._coming is None or any(
-            one.due_boot <= pool.until and (one.provider, one.account, one.credential, one.contract_digest) == whose
-            for one in self._coming
+        return (
+            self._more
+            or self._coming is None
+            or any(
+                one.due_boot <= pool.until and (one.provider, one.account, one.credential, one.contract_digest) == whose
+                for one in self._coming
+            )
         )
 
     def fewer(self, digest: str, count: int) -> None:
-        """An answer for *count* operations may have been too large: half as many from now on, as long as this runs."""
-        if len(self._fewer) < MAX_CONTRACTS:
+        """An answer for *count* operations may have been too large: half as many from now on, as long as this runs. Not
+        where a list came for as many: a page of a proxy, once, makes no request smaller for ever."""
+        if count <= self._fitted.pop(digest, 0):
+            return
+        if digest in self._fewer or len(self._fewer) < MAX_CONTRACTS:
             self._fewer[digest] = max(1, min(count // 2, self._fewer.get(digest, count)))
+
+    def fits(self, digest: str, count: int) -> None:
+        """An answer for *count* operations came as a list."""
+        if digest in self._fitted or len(self._fitted) < MAX_CONTRACTS:
+            self._fitted[digest] = max(count, self._fitted.get(digest, 0))
 
     def largest(self) -> int:
         """The most operations that one of the next requests can ask for."""

@@ -7,7 +7,7 @@ Source: spec O7, B4; design.md "One request is not one operation"; contract need
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from typing import Final
 
 import msgspec
@@ -21,6 +21,8 @@ from pollcore.ports import TurnOutcome, Write
 MAX_CLAIMS: Final = 1_000
 """Operations that one turn claims at most (one full request of the largest contract): a commit that takes longer than
 a claim may be old burns what it charged."""
+MAX_SPACING_MS: Final = 1_000
+"""The longest pause between two looks for the sake of those that wait for company: each look loads them all again."""
 MAX_MORE: Final = 2_000
 """Rows that a look loads at most beyond the usual, for those that are left alone or wait for company."""
 
@@ -31,7 +33,7 @@ class DueList:
     def __init__(self, prepare: Preparer, sharing: Sharing, lost: Callable[[Operation, int, Policy], Write]) -> None:
         self._prepare = prepare
         self._sharing = sharing
-        self._lost_write = lost
+        self._write_off = lost
         self._new: list[Operation] = []
         self._alone: list[Operation] = []
         self._company = Company()
@@ -66,6 +68,12 @@ class DueList:
         """When a request goes out whose operations wait for company."""
         return self._company.next_at()
 
+    @property
+    def spacing(self) -> int:
+        """ms that the next look keeps from the last: one for each that waits for company, so that what becomes due one
+        by one does not load all of them each time. 0: more is due than the last look saw."""
+        return min(len(self._company), MAX_SPACING_MS) if self._whole else 0
+
     def wanted(self, least: int) -> int:
         """How many due operations to load: what is left alone, or waits for company, hides nothing behind it."""
         return least + min(len(self._left) + 2 * len(self._company), MAX_MORE)
@@ -73,6 +81,10 @@ class DueList:
     def fewer(self, digest: str, count: int) -> None:
         """R39: an answer for *count* operations under the contract *digest* may have been too large."""
         self._company.fewer(digest, count)
+
+    def fits(self, digest: str, count: int) -> None:
+        """R39: an answer for *count* operations under the contract *digest* came as a list."""
+        self._company.fits(digest, count)
 
     def clear(self) -> None:
         """Nothing of it is known to be true any more."""
@@ -88,15 +100,15 @@ class DueList:
     def load(self, outcome: TurnOutcome, looked: int, ahead: int) -> None:
         """Take over what a look found; *looked*: how many it could have loaded, *ahead*: how far it looked."""
         self.clear()
-        self._company.clear(outcome.coming if ahead else None)
+        self._whole = len(outcome.due) < looked
+        self._company.clear(outcome.coming if ahead else None, more=not self._whole)
         self.stale = False
         self._new = list(outcome.due)
         self._lost = dict(reversed(outcome.answer_lost))
-        self._whole = len(outcome.due) < looked
 
     # --- a round ------------------------------------------------------------------------------------------------------
 
-    async def make_ready(self, free: int, now: Moment, out: frozenset[str] | set[str]) -> list[Group]:
+    async def make_ready(self, free: int, now: Moment, out: Set[str]) -> list[Group]:
         """Prepare requests for *free* slots; operations that may not send leave a write instead.
 
         *out*: those whose request is out.
@@ -131,6 +143,14 @@ class DueList:
         self.fruitless = at + sent > 0 and not ready and len(self.writes) == before
         return ready
 
+    def refused(self, ready: Sequence[Ready], now: Moment, draw: float | None) -> None:
+        """The claims of one request that were not taken: each waits where a cap was in the way. *draw*: as `capped`."""
+        self._prepare.leaves.forget()
+        for one in ready:
+            if one.claim.concurrency is not None or one.claim.per_minute is not None or one.claim.scopes:
+                write = self._prepare.unsent.capped(one.claim.operation, one.contract.policy, now, draw)
+                self.writes.append(write)
+
     async def _one(self, operation: Operation, now: Moment, left: set[str]) -> Ready | None:
         match await self._prepare.prepare(operation, now):
             case Ready() as one:
@@ -141,13 +161,13 @@ class DueList:
                 left.add(operation.operation_id)
         return None
 
-    async def _sort(self, now: Moment, out: frozenset[str] | set[str]) -> None:
+    async def _sort(self, now: Moment, out: Set[str]) -> None:
         """Lost answers are written off; what can share a request waits for company."""
         for operation in self._new:
             if operation.operation_id in out:
                 continue
             if (n := self._lost.pop(operation.operation_id, None)) is not None:
-                self.writes.append(self._lost_write(operation, n, await self._prepare.policy(operation)))
+                self.writes.append(self._write_off(operation, n, await self._prepare.policy(operation)))
                 self.stale = True
                 continue
             found = None if self._sharing.goes_alone(operation) else await self._sharing.of(operation, now)

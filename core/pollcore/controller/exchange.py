@@ -7,6 +7,7 @@ Source: spec O7, B4, T8, T11, H3, S9.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Final
 
@@ -76,6 +77,8 @@ class Exchanger:
         self._lessons = Lessons(shared, forget)
         self.too_many: Callable[[str, int], None] = lambda _digest, _count: None
         """Told the contract, and how many operations, of a request whose answer may have been too large (R39)."""
+        self.fitted: Callable[[str, int], None] = lambda _digest, _count: None
+        """Told the same of a request whose answer came as a list."""
 
     async def send(self, out: Out) -> Answer | Fault:
         """Send one request, unless this worker was paused since its charges were committed."""
@@ -107,10 +110,18 @@ class Exchanger:
             except Exception as error:
                 writes.append(self._internal(claimed, brought, ready.contract.policy, now, error))
         if heard is not None:
-            self._lessons.learn(heard, [claimed.operation.operation_id for _, claimed in out.members], now)
-            if out.others and was_too_many(brought, heard.observed):
-                self.too_many(heard.ready.contract.digest, len(out.members))
+            # with a failure of ours the lesson is lost, the answer is not
+            with contextlib.suppress(Exception):
+                self._learn(out, brought, heard, now)
         return writes
+
+    def _learn(self, out: Out, brought: Answer | Fault, heard: Heard, now: Moment) -> None:
+        self._lessons.learn(heard, [claimed.operation.operation_id for _, claimed in out.members], now)
+        digest, count = heard.ready.contract.digest, len(out.members)
+        if out.opened is not None and out.opened.listed:
+            self.fitted(digest, count)
+        elif out.others and was_too_many(brought, heard.observed):
+            self.too_many(digest, count)
 
     def again(self, out: Out, ready: Ready, claimed: Claimed, brought: Answer | Fault) -> Write:
         """The same answer for one operation whose record moved meanwhile; what it teaches was learned before."""
@@ -146,7 +157,7 @@ class Exchanger:
             after=after,
             fence_epoch=operation.epoch,
             events=events,
-            stored=stored(claimed, observed, decision, brought, draw),
+            stored=stored(claimed, observed, decision, brought, draw, out.others),
             open_question=question_for(after, decision, now, self._chance)
             if isinstance(decision, Escalate) and asks
             else None,
@@ -215,9 +226,18 @@ class Exchanger:
 
 
 def stored(
-    claimed: Claimed, observed: Observation | Fault, decision: Decision, brought: Answer | Fault, draw: float
+    claimed: Claimed,
+    observed: Observation | Fault,
+    decision: Decision,
+    brought: Answer | Fault,
+    draw: float,
+    others: int = 0,
 ) -> Stored:
-    """The observation row: clear figures, the envelope that the rules read, the body where the envelope cuts it."""
+    """The observation row: clear figures, the envelope that the rules read, the body where the envelope cuts it.
+
+    *others*: operations that the answer was about as well (R39). Its body, of which each would keep a copy, is then
+    kept where the wait stops alone: the envelope holds the job's own entry.
+    """
     choice = (
         "wait" if isinstance(decision, Wait) else decision.reason.value if isinstance(decision, Escalate) else "succeed"
     )
@@ -233,7 +253,7 @@ def stored(
             decision=choice,
             draw=draw,
         )
-    body = brought.body if isinstance(brought, Answer) else b""
+    body = brought.body if isinstance(brought, Answer) and not (others and isinstance(decision, Wait)) else b""
     return Stored(
         operation_id=claimed.operation.operation_id,
         n=claimed.intents[0],

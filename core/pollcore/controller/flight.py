@@ -65,6 +65,10 @@ class Flight:
             brought = await self._exchange.send(out)
         except asyncio.CancelledError:
             brought = Fault(FaultKind.ANSWER_LOST, True, self._clock.now().wall, "ended before the answer came")
+        except Exception as error:
+            # our own failure: it may have left; without an answer its slot and its leases would never be free again
+            why = f"pollconsole could not send this request ({type(error).__name__})"
+            brought = Fault(FaultKind.ANSWER_LOST, True, self._clock.now().wall, why)
         # without a pause in between: one answer is one commit, whatever number of operations it is for
         for (ready, claimed), write in zip(out.members, self._exchange.record(out, brought), strict=True):
             self._keep(Result(write, out, ready, claimed, brought))

@@ -19,35 +19,22 @@ from pollcore.controller.contracts import Contracts
 from pollcore.controller.due import DueList, numbered
 from pollcore.controller.exchange import Exchanger, Out
 from pollcore.controller.flight import Flight, Result
+from pollcore.controller.pacing import SLICE_MS, Pacing
 from pollcore.controller.prepare import Caps, Group, Preparer
 from pollcore.controller.run_report import RunReport
 from pollcore.controller.shared import Shared
 from pollcore.controller.sharing import Sharing
 from pollcore.controller.watching import wake_on, watch_store
-from pollcore.facts import (
-    BootMs,
-    Instant,
-    Moment,
-    Status,
-    StoreUnusable,
-)
+from pollcore.facts import Moment, Status, StoreUnusable
 from pollcore.ports import Chance, Claimed, Clock, Credentials, Store, Transport, Turn, TurnOutcome, Worker
 
 SLOTS: Final = 100
 """Requests in flight at once: never more operations are claimed than there are free slots."""
 GATHER_MS: Final = 50
 """A smaller group waits so long for company before its commit."""
-SLICE_MS: Final = 15_000
-"""T9: the longest sleep in one piece."""
-BEAT_MS: Final = 10_000
-"""O8: heartbeat, and renewal of the leases in flight."""
 RETRY_MIN_MS: Final = 500
 RETRY_MAX_MS: Final = 15_000
 """Pause before a store that cannot commit is tried again."""
-FRUITLESS_MS: Final = 1_000
-"""When everything due turned out not to be (another worker was faster), the next look waits at least so long."""
-EXPIRY_PAUSE_MS: Final = 100
-"""The shortest sleep towards the time at which a question expires."""
 DRAIN_TRIES: Final = 5
 """At the end: how often results are offered to a store that cannot commit."""
 
@@ -74,7 +61,6 @@ class Controller:
         each_beat: Callable[[], Awaitable[None]] = nothing,
     ) -> None:
         self._store = store
-        self._transport = transport
         self._clock = clock
         self._worker = worker
         self._slots = slots
@@ -82,18 +68,14 @@ class Controller:
         self.contracts = Contracts(store)
         self._prepare = Preparer(store, self.contracts, credentials, self._shared, chance, caps or {}, worker.owner)
         self._asked = Asked(store, self.contracts, credentials, chance, worker.owner)
-        self._ask_look = False
-        """Look at the questions about credentials after this turn (G7)."""
         self._exchange = Exchanger(transport, clock, chance, self._shared, credentials.forget)
         self._woken = asyncio.Event()
         self._group = max(1, slots // 2)
         self._flight = Flight(self._exchange, clock, self._woken, group=self._group, gather_ms=gather_ms)
         self._due = DueList(self._prepare, Sharing(self.contracts, credentials), self._exchange.lost)
-        self._exchange.too_many = self._due.fewer
+        self._exchange.too_many, self._exchange.fitted = self._due.fewer, self._due.fits
         self._chance = chance
-        self._next_due: BootMs | None = None
-        self._next_deadline: Instant | None = None
-        self._beat_due = BootMs(0)
+        self._pacing = Pacing()
         self._stale = True
         self._checked = False
         self._damage: str | None = None
@@ -107,7 +89,7 @@ class Controller:
     def wake(self) -> None:
         """Something changed: look now. From the loop's own thread."""
         self._stale = True
-        self._ask_look = self._ask_look or self._asked.open > 0
+        self._asked.wanted = self._asked.wanted or self._asked.open > 0
         self._woken.set()
 
     def _saw(self, change: int) -> int:
@@ -130,25 +112,23 @@ class Controller:
             watch: look for changes made by other processes four times a second.
         """
         end = None if for_ms is None else self._clock.now().boot + for_ms
-        helpers = [asyncio.create_task(wake_on(stop, self._woken))]
+        watchers = [asyncio.create_task(wake_on(stop, self._woken))]
         if watch:
-            helpers.append(asyncio.create_task(watch_store(self._store, self._saw)))
+            watchers.append(asyncio.create_task(watch_store(self._store, self._saw)))
         pause = RETRY_MIN_MS
         try:
             while not stop.is_set() and (end is None or self._clock.now().boot < end):
                 if await self._try_turn():
                     pause = RETRY_MIN_MS
-                    if self._damage is not None and until_idle:
-                        break
-                    if stop.is_set() or (until_idle and await self._idle()):
+                    if stop.is_set() or (until_idle and (self._damage is not None or await self._idle())):
                         break
                     await self._sleep(self._pause_ms(end))
                 else:
                     await self._sleep(pause)
                     pause = min(RETRY_MAX_MS, pause * 2)
         finally:
-            for helper in helpers:
-                helper.cancel()
+            for watcher in watchers:
+                watcher.cancel()
             await self._drain()
         return self.report
 
@@ -186,19 +166,15 @@ class Controller:
             return self._flight.gather_ms(now)
         if free and self._due.has_work():
             return 0 if free >= min(self._group, len(self._due)) else GATHER_MS
-        ways = [self._beat_due - now.boot, SLICE_MS]
-        floor = FRUITLESS_MS if self._due.fruitless else 0
-        if free and (together := self._due.next_at()) is not None:
-            ways.append(together - now.boot)
-        if self._next_due is not None and free:
-            ways.append(max(floor, self._next_due - now.boot))
-        if self._next_deadline is not None and free:
-            ways.append(max(floor, self._next_deadline - now.wall))
-        if self._asked.next_at is not None:
-            ways.append(max(EXPIRY_PAUSE_MS, self._asked.next_at - now.wall))
-        if end is not None:
-            ways.append(end - now.boot)
-        return max(0, min(ways))
+        return self._pacing.pause_ms(
+            now,
+            has_room=free > 0,
+            fruitless=self._due.fruitless,
+            spacing=self._due.spacing,
+            together=self._due.next_at(),
+            expires=self._asked.next_at,
+            end=end,
+        )
 
     # --- one turn -----------------------------------------------------------------------------------------------------
 
@@ -218,12 +194,9 @@ class Controller:
 
     async def _look_at_asked(self) -> None:
         """G7: the time of open questions; with each heartbeat, when one expires, when something happened beside one."""
-        now, at = self._clock.now(), self._asked.next_at
         leaves = self._prepare.leaves
-        if not (self._ask_look or leaves.asked or (at is not None and at <= now.wall)):
-            return
-        self._ask_look = leaves.asked = False
-        if await self._asked.look(now):
+        self._asked.wanted, leaves.asked = self._asked.wanted or leaves.asked, False
+        if await self._asked.look_if_wanted(self._clock.now()):
             self._stale = True
 
     async def _check(self) -> None:
@@ -239,7 +212,7 @@ class Controller:
         now = self._clock.now()
         results = self._flight.take()
         writes = (*(r.write for r in results), *self._due.writes)
-        beat = now.boot >= self._beat_due
+        beat = self._pacing.wants_beat(now)
         look = self._look(beat)
         if not (writes or ready or look or beat):
             return
@@ -267,8 +240,8 @@ class Controller:
             raise
         self._take(turn, outcome, ready, results)
         if beat:
-            self._beat_due = BootMs(now.boot + BEAT_MS)
-            self._ask_look = True
+            self._pacing.beaten(now)
+            self._asked.wanted = True
             await self._beat(now)
 
     async def _beat(self, now: Moment) -> None:
@@ -281,9 +254,10 @@ class Controller:
     def _look(self, beat: bool) -> int:
         """How many due operations to load: none while enough are at hand. Each heartbeat looks for dead leases, too."""
         now = self._clock.now()
-        overdue = self._next_due is not None and self._next_due <= now.boot
-        passed = self._next_deadline is not None and self._next_deadline <= now.wall
-        if self._stale or ((beat or overdue or passed or self._flight.results) and len(self._due) < self._group):
+        wanted = beat or (
+            (self._pacing.is_overdue(now) or self._flight.results) and self._pacing.is_spaced(now, self._due.spacing)
+        )
+        if self._stale or (wanted and len(self._due) < self._group):
             return self._due.wanted(2 * self._slots)
         return 0
 
@@ -291,8 +265,7 @@ class Controller:
         """Prepare due operations for the free slots; those that may not send leave a write instead."""
         if not self._checked or self._damage is not None:
             return []
-        free = self._slots - len(self._flight.tasks)
-        ready = await self._due.make_ready(free, now, self._flight.asked)
+        ready = await self._due.make_ready(self._slots - len(self._flight.tasks), now, self._flight.asked)
         self._stale = self._stale or self._due.stale
         return numbered(ready)
 
@@ -312,9 +285,10 @@ class Controller:
                 self.report.refused += 1
                 self._flight.settled(result)
         if turn.look:
+            self._pacing.looked(turn.now)
             self._due.load(outcome, turn.look, turn.ahead)
             self._stale = False
-        self._next_due, self._next_deadline = outcome.next_due, outcome.next_deadline
+        self._pacing.learn(outcome)
         claimed = iter(outcome.claimed)
         for group in ready:
             self._start(group, [next(claimed) for _ in group], turn.now)
@@ -327,11 +301,7 @@ class Controller:
             self._flight.start(Out(*taken))
         refused = [one for one, is_ in zip(group, claimed, strict=True) if is_ is None]
         if refused:
-            self._prepare.leaves.forget()
-        draw = self._chance.draw() if len(refused) > 1 else None
-        for one in refused:
-            if one.claim.concurrency is not None or one.claim.per_minute is not None or one.claim.scopes:
-                self._due.writes.append(self._prepare.capped(one.claim.operation, one.contract.policy, now, draw))
+            self._due.refused(refused, now, self._chance.draw() if len(refused) > 1 else None)
 
     async def _drain(self) -> None:
         """No new claim; answers in flight are awaited for a bounded time, then given up as lost; all is recorded."""

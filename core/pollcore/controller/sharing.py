@@ -11,7 +11,7 @@ from pollcore.contract import Contract
 from pollcore.contract.batch_requests import Together, together
 from pollcore.controller.contracts import Contracts
 from pollcore.escalation.approvals import Approval, approval_needed
-from pollcore.facts import ContractError, CredentialUnavailable, Moment, Operation
+from pollcore.facts import ContractError, CredentialUnavailable, Moment, Operation, StoreUnusable
 from pollcore.ports import Credentials
 
 MAX_KNOWN = 10_000
@@ -32,7 +32,18 @@ class Sharing:
         return contract is not None and contract.steps[0].batch is None
 
     async def of(self, operation: Operation, now: Moment) -> tuple[Together, Contract] | None:
-        """With whom *operation* may share its next request; None: it goes alone, or not at all."""
+        """With whom *operation* may share its next request; None: it goes alone, or not at all.
+
+        Raises StoreUnusable alone: where we fail ourselves it goes alone, and what prepares it says so.
+        """
+        try:
+            return await self._of(operation, now)
+        except StoreUnusable:
+            raise
+        except Exception:
+            return None
+
+    async def _of(self, operation: Operation, now: Moment) -> tuple[Together, Contract] | None:
         try:
             contract = await self._contracts.of(operation.contract_digest)
         except ContractError:

@@ -12,7 +12,7 @@ from pollcore.ports.store import Store
 from pollcore.ports.store_reads import ContractKnown, Filter
 from pollcore.ports.store_writes import Window
 from pollcore.ports.transport import Transport
-from pollcore.ports.turn import RUN_FRESH_MS, Coming, Turn, TurnOutcome, Worker
+from pollcore.ports.turn import Coming, Turn, TurnOutcome, Worker
 from pollcore.ports.write import Stored, Write
 
 __all__ = [
@@ -38,7 +38,6 @@ __all__ = [
     "MakeExtension",
     "OriginState",
     "Pause",
-    "RUN_FRESH_MS",
     "Sealer",
     "Store",
     "Stored",

@@ -90,7 +90,9 @@ class Credentials(Protocol):
     """Secrets in the OS keyring; metadata in the store. Calls run aside with a time limit (K2)."""
 
     async def info(self, name: str) -> CredentialInfo:
-        """What may be known of it, without the keyring. Raises CredentialUnavailable (credential_missing)."""
+        """What may be known of it; no secret is read. Raises CredentialUnavailable: credential_missing, or
+        keyring_absent where none can be stored on this machine.
+        """
         ...
 
     async def read(self, name: str, info: CredentialInfo | None = None) -> CredentialValue:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pollcore.facts import Verdict
+from pollcore.facts import StopDetail, Verdict
 from pollcore.reading.draft import Draft
 from pollcore.reading.look import Look
 
@@ -20,12 +20,25 @@ OF_THE_EXCHANGE: Final = frozenset(
 
 
 def set_apart(look: Look, draft: Draft) -> Draft:
-    """*draft*, or where it rests on no entry of the job, nor on its absence, a wait that ends with a request alone."""
-    if look.item_read or draft.verdict in OF_THE_EXCHANGE:
+    """*draft*, or where it rests on no entry of the job a wait that ends with a request alone.
+
+    Where there are entries, and none or more than one is of the job, it stays a wait if that is what its absence means;
+    what would end the wait is asked alone first: a list that was cut, or paged, looks the same.
+    """
+    if _is_about_it(look, draft):
         return draft
     why = draft.detail.value if draft.detail is not None else draft.verdict.value
-    told = f"HTTP {look.answer.status} for {look.others + 1} jobs speaks of none of them ({why})"
-    look.notes.append(f"{told}: asked alone next")
+    absent = look.item_read and look.item_absent is not None
+    told = "has no one entry of this one" if absent else "speaks of none of them"
+    look.notes.append(f"HTTP {look.answer.status} for {look.others + 1} jobs {told} ({why}): asked alone next")
     waits = Draft(Verdict.WAITING, rule=f"batch, {draft.rule}")
     waits.apart = True
     return waits
+
+
+def _is_about_it(look: Look, draft: Draft) -> bool:
+    """Whether *draft* may stand: it is about this job, or about the exchange as a whole."""
+    if draft.verdict in OF_THE_EXCHANGE:
+        # a body that fewer jobs might mend is none of the exchange, whatever a contract counts it as
+        return draft.detail is not StopDetail.UNREADABLE
+    return look.item_read and (not draft.of_all or draft.verdict is Verdict.WAITING)

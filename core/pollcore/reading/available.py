@@ -9,7 +9,7 @@ from __future__ import annotations
 from pollcore.contract.model import Contract
 from pollcore.contract.parts import JSON
 from pollcore.facts import Exchange, Instant, Operation
-from pollcore.reading import envelope
+from pollcore.reading import envelope, item
 from pollcore.reading.look import RuleFailed, Seen
 from pollcore.reading.observe import opened
 from pollcore.reading.times import instant
@@ -22,9 +22,10 @@ def force_available_at(contract: Contract, operation: Operation, stored: bytes) 
     if plan is None or plan.available_at is None or kept is None or kept.cut:
         return None
     seen = Seen(submitted=operation.submitted, started_at=operation.started_at, memory=operation.memory)
-    exchange = Exchange(kept.step, "", kept.answer)
+    exchange = Exchange(kept.step, "", kept.answer, kept.others)
     look = opened(contract, seen, (exchange,), JSON if kept.tree else None)
     try:
+        item.find(look)
         found = look.value(plan.available_at, "cancel.force.available_at")
         return None if found is None else instant(found, plan.unit)
     except (RuleFailed, ValueError):

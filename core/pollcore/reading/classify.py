@@ -34,7 +34,9 @@ def by_rules(look: Look) -> Draft | None:
             return None
         if rule.when is not None and not look.holds(rule.when, rule.label):
             continue
-        return _ruled(look, rule)
+        draft = _ruled(look, rule)
+        draft.of_all = not rule.of_the_job
+        return draft
     return None
 
 

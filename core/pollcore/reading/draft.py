@@ -39,6 +39,7 @@ class Draft:
         "long_poll_timeout",
         "near_match",
         "next_step",
+        "of_all",
         "provider_error",
         "provider_expires_at",
         "qualifiers",
@@ -75,6 +76,9 @@ class Draft:
         self.long_poll_timeout = False
         self.near_match: str | None = None
         self.next_step: str | None = None
+        self.of_all = False
+        """R39: it rests on nothing that the answer says of this job: no entry of it, a rule that reads neither `item`
+        nor `submitted`, a rule that failed."""
         self.provider_error: str | None = None
         self.provider_expires_at: Instant | None = None
         self.qualifiers: tuple[str, ...] = ()

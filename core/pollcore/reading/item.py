@@ -48,9 +48,12 @@ def find(look: Look) -> None:
         look.item_fault = broken(StopDetail.STATE_MISSING, text, rule="item.entries")
         return
     look.item_read = True
+    if look.opened is not None:
+        look.opened.listed = True
     if len(found) > 1:
         text = f"{len(found)} entries of {plan.entries.source} are job {wanted}; which one is ours cannot be told"
         look.item_fault = broken(StopDetail.WRONG_JOB, text, rule="item.job_id")
+        look.item_fault.of_all = True
     elif found and found[0] is not None:
         look.root["item"], look.item_absent = found[0], None
 

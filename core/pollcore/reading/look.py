@@ -49,13 +49,15 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
 class Opened:
     """What all readings of one answer about several operations share: its body, parsed once; its entries by job id."""
 
-    __slots__ = ("_body", "entries", "failed")
+    __slots__ = ("_body", "entries", "failed", "listed")
 
     def __init__(self) -> None:
         self._body: tuple[Any, str | None] | None = None
         self.entries: dict[str, list[Any]] | None = None
         self.failed: RuleFailed | None = None
         """What finding the entries by job id failed with."""
+        self.listed = False
+        """There are entries, whichever jobs they are of."""
 
     def body_of(self, contract: Contract, step: Step, answer: Answer) -> tuple[Any, str | None]:
         """The body, or why it is unreadable."""

@@ -97,6 +97,7 @@ def judge(look: Look) -> Draft:
         draft = _judge(look)
     except RuleFailed as failed:
         draft = broken(StopDetail.RULE_FAILED, str(failed), rule=str(failed).partition(":")[0])
+        draft.of_all = True
     return set_apart(look, draft) if look.others else draft
 
 
@@ -121,7 +122,10 @@ def _judge(look: Look) -> Draft:
             return onward
     draft = by_rule or (by_value(look) if code in contract.table.statuses else by_status(look))
     if draft.rule == "not_found":
+        # a rule may say it of the job; that no entry is there may as well be a page that ended early
+        of_all = draft.of_all or not ruled
         draft = not_found(look)
+        draft.of_all = of_all
     if look.body_fault is None and (ruled or code < 400):
         guards.check_identity(look, draft)
     _limit(look, draft)

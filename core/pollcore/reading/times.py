@@ -114,16 +114,25 @@ def number(value: Any) -> float | int:
     return value
 
 
+def _in_ms(value: Any, unit: Unit) -> int:
+    """ms, rounded up (a small negative one as well). Raises ValueError: no number, or one that no time can be."""
+    try:
+        count = number(value)
+        ms = math.ceil(count * _IN_MS[unit])
+    except OverflowError:
+        raise ValueError("absurdly large") from None
+    return min(ms, -1) if count < 0 else ms
+
+
 def span(value: Any, unit: Unit) -> int:
     """ms of a span in *unit*, rounded up.
 
     Raises:
         ValueError: not a number, negative, or absurdly long.
     """
-    count = number(value)
-    if count < 0:
+    ms = _in_ms(value, unit)
+    if ms < 0:
         raise ValueError("negative")
-    ms = math.ceil(count * _IN_MS[unit])
     if ms > MAX_SPAN_MS:
         raise ValueError("absurdly long")
     return ms
@@ -141,7 +150,7 @@ def instant(value: Any, unit: Unit) -> Instant:
         if unit is Unit.HTTP_DATE:
             return http_date(value.strip(" \t"))
         return iso_instant(value)
-    ms = math.ceil(number(value) * _IN_MS[unit])
+    ms = _in_ms(value, unit)
     if not EARLIEST <= ms <= LATEST:
         raise ValueError("time outside 2000-2100")
     return Instant(ms)

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from pollcore.adapters.store import InlineStore, Outcome
+from pollcore.adapters.store import InlineStore
 from pollcore.facts import (
     AuditEvent,
     BootMs,
@@ -191,7 +191,7 @@ def question(
 
 async def take(store: Any, o: Operation, now: Moment, owner: str = "w-1", **fields: Any) -> Claimed | None:
     """One claim in a turn of its own."""
-    out: Outcome = await store.turn(Turn(now=now, owner=owner, claims=(claim(o, now, **fields),)))
+    out = await store.turn(Turn(now=now, owner=owner, claims=(claim(o, now, **fields),)))
     return out.claimed[0]
 
 

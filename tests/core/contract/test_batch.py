@@ -67,6 +67,9 @@ def without(*texts: str) -> str:
             BATCH.replace("[state]", '[long_poll]\nparameter = "wait"\nwait = "20s"\n[state]'),
             "status.batch: cannot go together with [long_poll]: the answer would wait for the slowest job of all",
         ),
+        (BATCH.replace("item.status", "body.jobs[0].status"), "state.value: reads body.jobs[0].status, and in"),
+        (BATCH + '[[success.requires]]\npath = "body.jobs[0].url"\n', "success.requires[1].path: reads body.jobs"),
+        (BATCH + '[error]\nmessage = "body.jobs[].reason | [0]"\n', "error.message: reads body.jobs[].reason"),
     ],
 )  # fmt: skip
 def test_what_would_make_two_requests_differ_is_refused_with_what_to_write(text: str, said: str) -> None:

@@ -184,6 +184,8 @@ def test_hints_have_their_units(unit: str, value: object, ms: int) -> None:
     ("unit", "value", "why"),
     [
         ("seconds", -1, "negative"),
+        ("seconds", 1e306, "absurdly large"),
+        ("unix_seconds", 1e306, "absurdly large"),
         ("seconds", True, "not a number"),
         ("seconds", "1e3", "not a number"),
         ("seconds", 3_601, "3601 s is beyond its cap of 3600 s: not believed, local backoff instead"),

@@ -15,7 +15,7 @@ from pollcore.adapters.keyring_store import MemoryBackend
 from pollcore.adapters.system import SystemChance
 from pollcore.assembly import Core, open_core
 from pollcore.contract import Contract, parse
-from pollcore.controller import loop, prepare
+from pollcore.controller import loop, unsent
 from pollcore.controller.shared import Shared
 from pollcore.facts import (
     Answer,
@@ -88,7 +88,7 @@ def chances(seed: int) -> Chances:
 
 def worker() -> Worker:
     """The real one's rules."""
-    return Worker(shared=Shared(), slots=loop.SLOTS, recheck_ms=prepare.RECHECK_MS, cap_pause_ms=prepare.CAP_PAUSE_MS)
+    return Worker(shared=Shared(), slots=loop.SLOTS, recheck_ms=unsent.RECHECK_MS, cap_pause_ms=unsent.CAP_PAUSE_MS)
 
 
 @dataclass

@@ -169,7 +169,7 @@ def test_the_shortcut_after_a_plain_answer_is_what_the_table_decides(
 @pytest.mark.rule("T11")
 @given(left=st.integers(1, 3 * HOUR), draw=draws)
 def test_the_shortcut_while_an_origin_is_down_is_what_the_table_decides(left: int, draw: float) -> None:
-    from pollcore.controller.prepare import RECHECK_MS
+    from pollcore.controller.unsent import RECHECK_MS
 
     now, operation = moment(5_000), made(left)
     wait = decide.shared_wait(

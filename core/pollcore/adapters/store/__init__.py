@@ -10,14 +10,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pollcore.adapters.store.health import Health
     from pollcore.adapters.store.inline import InlineStore
-    from pollcore.adapters.store.look import Outcome
     from pollcore.adapters.store.rows import UNREADABLE
     from pollcore.adapters.store.threaded import ThreadedStore
 
-__all__ = ["UNREADABLE", "Health", "InlineStore", "Outcome", "ThreadedStore"]
-_WHERE = {
-    "InlineStore": "inline", "Outcome": "look", "Health": "health", "UNREADABLE": "rows", "ThreadedStore": "threaded"
-}  # fmt: skip
+__all__ = ["UNREADABLE", "Health", "InlineStore", "ThreadedStore"]
+_WHERE = {"InlineStore": "inline", "Health": "health", "UNREADABLE": "rows", "ThreadedStore": "threaded"}
 
 
 def __getattr__(name: str) -> Any:

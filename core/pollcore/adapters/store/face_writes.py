@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
-from pollcore.adapters.store import archiving, deciding
+from pollcore.adapters.store import archiving, asides, deciding
 from pollcore.adapters.store.credential_rows import Held
-from pollcore.adapters.store.look import Outcome
 from pollcore.adapters.store.turns import SqliteTurns
 from pollcore.facts import AuditEvent, Escalation, Grant, Instant, Moment, Operation, Snapshot
-from pollcore.ports import AuditTip, CredentialAsked, MakeExtension, Pause, Turn, Window, Write
+from pollcore.ports import AuditTip, CredentialAsked, MakeExtension, Pause, Turn, TurnOutcome, Window, Write
 
 T = TypeVar("T")
 
@@ -25,7 +24,7 @@ class WriteFace:
     async def _write(self, call: Callable[[SqliteTurns], T]) -> T:
         raise NotImplementedError
 
-    async def turn(self, turn: Turn) -> Outcome:
+    async def turn(self, turn: Turn) -> TurnOutcome:
         """One transaction of the loop."""
         return await self._write(lambda s: s.turn(turn))
 
@@ -79,25 +78,25 @@ class WriteFace:
         self, now: Moment, kind: str, name: str, value: bytes | None, events: Sequence[AuditEvent] = ()
     ) -> None:
         """Keep or (None) remove a small record of another adapter."""
-        await self._write(lambda s: s.put_document(now, kind, name, value, events))
+        await self._write(lambda s: asides.put_document(s, now, kind, name, value, events))
 
     async def end_sessions(
         self, now: Moment, why: str, *, credential: str | None = None, owner: str | None = None, event: AuditEvent
     ) -> int:
         """End all sessions of a credential, or of a run; the event is recorded if one could still be used."""
-        return await self._write(lambda s: s.end_sessions(now, why, credential, owner, event))
+        return await self._write(lambda s: asides.end_sessions(s, now, why, credential, owner, event))
 
     async def mark_seen(self, now: Moment, operation_id: str, escalation_id: str) -> bool:
         """The open question's card was painted; the first time stays. False: no such open question."""
-        return await self._write(lambda s: s.mark_seen(now, operation_id, escalation_id))
+        return await self._write(lambda s: asides.mark_seen(s, now, operation_id, escalation_id))
 
     async def present(self, now: Moment, owner: str, started_at: Instant) -> None:
         """A console is open on the store, whether or not it polls."""
-        await self._write(lambda s: s.present(now, owner, started_at))
+        await self._write(lambda s: asides.present(s, now, owner, started_at))
 
     async def set_windows(self, now: Moment, windows: Sequence[Window]) -> int:
         """Start or stop the time of open questions, each only where it is as it was read; how many."""
-        return await self._write(lambda s: s.set_windows(now, windows))
+        return await self._write(lambda s: asides.set_windows(s, now, windows))
 
     async def contract_seen(self, now: Moment, digest: str, operator: str, event: AuditEvent) -> bool:
         """Keep that an operator has seen this contract; False: it was kept already."""

@@ -14,11 +14,13 @@ from pollcore.adapters.store.claims import unanswered
 from pollcore.adapters.store.leases import LeaseWatch
 from pollcore.adapters.store.reads import Reads
 from pollcore.adapters.store.schema import TIMED
-from pollcore.facts import BootMs, Instant, Moment, Operation
+from pollcore.facts import BootMs, Instant, Moment
 from pollcore.ports import Coming, TurnOutcome
 
 MAX_LOST: Final = 1_000
 """Operations under dead leases that one look returns."""
+MAX_COMING: Final = 1_000
+"""Operations that are not due yet, of which one look tells."""
 
 _DUE: Final = (
     f"{rows.SELECT} INDEXED BY operation_due WHERE due_boot IS NOT NULL AND lease_owner IS NULL "
@@ -32,21 +34,6 @@ _NEXT_DEADLINE: Final = (
     f"SELECT deadline_at FROM operation INDEXED BY operation_deadline WHERE {TIMED} AND deadline_at>? "
     "AND due_boot IS NOT NULL ORDER BY deadline_at LIMIT 1"
 )
-
-
-class Outcome(TurnOutcome, frozen=True, kw_only=True):
-    """TurnOutcome, and what else the caller has to know."""
-
-    moved: tuple[Operation | None, ...] = ()
-    """Per write: its lease still holds, but the record changed since it was loaded (an operator's hold, a new limit).
-    Nothing was written, the lease goes on: decide the same answer anew on this record and write again."""
-    answer_lost: tuple[tuple[str, int], ...] = ()
-    """(operation, n): sent under a lease that is dead now, answer never recorded (B4). The operation is among `due`,
-    with its dead lease; it comes again until a write with `fence_change` and `stored` (fault `answer_lost`) ends it."""
-
-
-MAX_COMING: Final = 1_000
-"""Operations that are not due yet, of which one look tells."""
 _COMING: Final = (
     "SELECT provider, account, credential, contract, due_boot FROM operation INDEXED BY operation_due "
     "WHERE due_boot IS NOT NULL AND lease_owner IS NULL AND due_boot>? AND due_boot<=? AND status='waiting' "
@@ -57,8 +44,8 @@ _EPOCH_AT: Final = rows.COLUMNS.index("epoch")
 _RENEWED: Final = f"{rows.SELECT.replace(' FROM', ', renewed FROM')} WHERE op=? AND lease_owner IS NOT NULL"
 
 
-def look(reads: Reads, watch: LeaseWatch, now: Moment, limit: int, ahead: int = 0) -> Outcome:
-    """An Outcome without writes and claims.
+def look(reads: Reads, watch: LeaseWatch, now: Moment, limit: int, ahead: int = 0) -> TurnOutcome:
+    """A TurnOutcome without writes and claims.
 
     Args:
         limit: operations to load, beside those under dead leases; 0: none.
@@ -77,7 +64,7 @@ def look(reads: Reads, watch: LeaseWatch, now: Moment, limit: int, ahead: int = 
         dead, lost = _dead(reads, watch)
     deadline = ask(_NEXT_DEADLINE, (now.wall,)).fetchone()
     holds = shared.in_force(reads.conn, now)
-    return Outcome(
+    return TurnOutcome(
         taken=(),
         claimed=(),
         due=reads.records([*dead, *overdue, *due]),

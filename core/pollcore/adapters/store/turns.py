@@ -12,25 +12,16 @@ from pathlib import Path
 import msgspec
 
 from pollcore.adapters import places
-from pollcore.adapters.store import approvals, archiving, connecting, fences, leases, opening, shared, submitting
+from pollcore.adapters.store import archiving, connecting, fences, leases, opening, shared, submitting
 from pollcore.adapters.store.claims import Claims
 from pollcore.adapters.store.errors import MIN_FREE_BYTES, unusable
 from pollcore.adapters.store.library import sqlite3
-from pollcore.adapters.store.look import Outcome, look
+from pollcore.adapters.store.look import look
 from pollcore.adapters.store.reads import Reads
 from pollcore.adapters.store.transaction import Prev, Transaction, Writer, audit_tip
 from pollcore.adapters.store.writes import Batch, ids
-from pollcore.facts import (
-    AuditEvent,
-    Escalation,
-    Instant,
-    Moment,
-    Operation,
-    Snapshot,
-    Stale,
-    StoreUnusable,
-)
-from pollcore.ports import AuditLog, AuditTip, Claimed, MakeExtension, Pause, Sealer, Turn, Window, Write
+from pollcore.facts import AuditEvent, Escalation, Moment, Operation, Snapshot, Stale, StoreUnusable
+from pollcore.ports import AuditLog, AuditTip, Claimed, MakeExtension, Pause, Sealer, Turn, TurnOutcome, Write
 
 
 class SqliteTurns:
@@ -51,7 +42,7 @@ class SqliteTurns:
 
     # --- the hot path ---------------------------------------------------------------------------------------------
 
-    def turn(self, turn: Turn) -> Outcome:
+    def turn(self, turn: Turn) -> TurnOutcome:
         """One transaction of the loop. Raises StoreUnusable: then nothing of it happened."""
         if turn.claims and self.writer.was_full:
             self._require_space()
@@ -66,7 +57,7 @@ class SqliteTurns:
             return self._look_only(turn)
         return self.writer.run(turn.now, "recording a turn", lambda tx: self._turn(tx, turn))
 
-    def _turn(self, tx: Transaction, turn: Turn) -> Outcome:
+    def _turn(self, tx: Transaction, turn: Turn) -> TurnOutcome:
         if tx.boot_id != turn.now.boot_id:
             shared.anchor(tx)
         for op in self.watch.dead():
@@ -126,7 +117,7 @@ class SqliteTurns:
         batch.flush()
         return tuple(taken), tuple(moved)
 
-    def _look_only(self, turn: Turn) -> Outcome:
+    def _look_only(self, turn: Turn) -> TurnOutcome:
         """A turn that writes nothing takes no lock."""
         try:
             if self.conn.in_transaction:  # an earlier ROLLBACK failed
@@ -266,42 +257,13 @@ class SqliteTurns:
 
         def work(tx: Transaction) -> None:
             shared.save_pause(tx, pause)
-            self._events(tx, [event])
+            self.add_events(tx, [event])
 
         self.writer.run(now, "recording a pause", work)
 
     def record(self, now: Moment, events: Sequence[AuditEvent]) -> None:
         """Events that change no record (a refused grant, a revealed result, a clock step)."""
-        self.writer.run(now, "recording events", lambda tx: self._events(tx, events))
-
-    def end_sessions(self, now: Moment, why: str, credential: str | None, owner: str | None, event: AuditEvent) -> int:
-        """End all sessions of a credential or a run. *event* is recorded if one of them could still be used."""
-
-        def work(tx: Transaction) -> int:
-            ended = approvals.end_sessions(tx, why, credential, owner)
-            if ended:
-                tx.next_change()
-                self._events(tx, [event])
-            return ended
-
-        return self.writer.run(now, "ending sessions", work)
-
-    def mark_seen(self, now: Moment, operation_id: str, escalation_id: str) -> bool:
-        """The card of an open question was painted; the first time stays."""
-        op = self.known.op(operation_id)
-        if op is None:
-            return False
-        return self.writer.run(
-            now, "keeping that a card was seen", lambda tx: approvals.mark_seen(tx, op, escalation_id)
-        )
-
-    def present(self, now: Moment, owner: str, started_at: Instant) -> None:
-        """A console is open on the store (G7)."""
-        self.writer.run(now, "keeping that a console is open", lambda tx: approvals.present(tx, owner, started_at))
-
-    def set_windows(self, now: Moment, windows: Sequence[Window]) -> int:
-        """Start or stop the time of open questions."""
-        return self.writer.run(now, "keeping the time of questions", lambda tx: approvals.set_windows(tx, windows))
+        self.writer.run(now, "recording events", lambda tx: self.add_events(tx, events))
 
     def extend_audit(self, now: Moment, make: MakeExtension) -> AuditTip | None:
         """Add what *make* makes of the tip, in a transaction of its own; returns the tip after it."""
@@ -319,26 +281,8 @@ class SqliteTurns:
         self.known.forget()
         return no
 
-    def put_document(
-        self, now: Moment, kind: str, name: str, value: bytes | None, events: Sequence[AuditEvent] = ()
-    ) -> None:
-        """Keep or (None) remove a small record of another adapter: credential metadata, approvals of a run."""
-
-        def work(tx: Transaction) -> None:
-            if value is None:
-                tx.conn.execute("DELETE FROM document WHERE kind=? AND name=?", (kind, name))
-            else:
-                tx.conn.execute("INSERT OR REPLACE INTO document(kind, name, value) VALUES(?,?,?)", (kind, name, value))
-            tx.next_change()
-            self._events(tx, events)
-
-        self.writer.run(now, "keeping a record", work)
-
     def add_events(self, tx: Transaction, events: Sequence[AuditEvent]) -> None:
-        """Events that belong to a write of another room of the store, each in the story of its operation."""
-        self._events(tx, events)
-
-    def _events(self, tx: Transaction, events: Sequence[AuditEvent]) -> None:
+        """Events that belong to a write, each in the story of its operation."""
         for event in events:
             op = self.known.op(event.operation_id) if event.operation_id else None
             last = None
