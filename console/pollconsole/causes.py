@@ -1,6 +1,7 @@
 """Open questions by their cause: one row of a queue each, in the order in which time runs out.
 
-Job: pure: questions and records -> causes, ordered. Must not know: rows of the table, views, widgets, what is asked.
+Job: pure: questions and records -> causes, ordered. Must not know: rows of the table, views, widgets, what is asked;
+nothing of a screen, because the command line lists in the same order.
 
 Source: spec E10, G7, V4.
 """
@@ -13,7 +14,6 @@ from typing import Final
 
 import msgspec
 
-from pollconsole.row_facts import wait_ends_at
 from pollcore.facts import Escalation, Instant, Operation, StopReason
 
 APPROVALS: Final = frozenset(
@@ -40,6 +40,14 @@ class Cause(msgspec.Struct, frozen=True):
     """When the first of their waits ends; None: no row is known, or all have ended."""
     expires_at: Instant | None = None
     """When the first of the questions expires (G7); None: none does, or its time does not run yet."""
+
+
+def wait_ends_at(operation: Operation) -> Instant | None:
+    """By our deadline, the end of usefulness or the provider's own expiry, whichever is first; None: it has ended."""
+    if operation.status.is_end:
+        return None
+    ends = (operation.deadline_at, operation.useful_until, operation.provider_expires_at)
+    return min(end for end in ends if end is not None)
 
 
 def by_cause(questions: Sequence[Escalation], operations: Mapping[str, Operation]) -> list[Cause]:
@@ -82,3 +90,8 @@ def by_time_left(causes: Sequence[Cause], now: Instant) -> list[Cause]:
         return expires, passed, left, cause.reason in _GO_ON, cause.oldest_at
 
     return sorted(causes, key=key)
+
+
+def in_order(questions: Sequence[Escalation], operations: Mapping[str, Operation], now: Instant) -> list[Escalation]:
+    """Questions one by one in the order of `by_time_left`; those of one cause together, the oldest first."""
+    return [each for cause in by_time_left(by_cause(questions, operations), now) for each in cause.questions]

@@ -156,7 +156,7 @@ class ConsoleApp(OpeningApp):
 
     async def on_event(self, event: events.Event) -> None:
         if isinstance(event, events.Key):
-            self.state.key_pressed(line_shown=isinstance(self.screen, LiveScreen))
+            self.state.key_pressed(line_shown=isinstance(self.screen, ConsoleScreen) and self.screen.says)
         await super().on_event(event)
 
     def _call_for_attention(self) -> None:

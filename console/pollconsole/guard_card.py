@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pollconsole.guard_facts import NAVIGATION, Choice, GuardView
+from pollconsole.words import counted
 
 BAR_CELLS: Final = 20
 
@@ -42,5 +43,5 @@ def guard_lines(view: GuardView) -> tuple[str, str, str]:
     """The three lines that a card must paint of its guard: state, bar and marker; prompt; message."""
     filled = round(view.fraction * BAR_CELLS)
     bar = "#" * filled + "-" * (BAR_CELLS - filled)
-    rejected = f" ({view.rejected_keys} keys ignored)" if view.rejected_keys else ""
+    rejected = f" ({counted(view.rejected_keys, 'key')} ignored)" if view.rejected_keys else ""
     return f"{view.state.value:<8} [{bar}] {view.marker}", view.prompt, view.message + rejected

@@ -65,7 +65,7 @@ _ALL: Final = (
     _on("table", "filter", "slash", "narrow the rows"),
     _on("table", "sort", "s", "sort, then a letter"),
     _on("table", "reverse", "S", "reverse the order"),
-    _on("table", "pause", "p", "hold the display still, or go on"),
+    _on("table", "pause", "p", "pause the screen, or go on"),
     _on("table", "view_open", "1", "the view of what is live or asks"),
     _on("table", "view_needs_you", "2", "the view of what needs you"),
     _on("table", "view_unknown", "3", "the view of unknown states"),

@@ -11,6 +11,8 @@ from typing import Any, Final
 
 SHOWN: Final = 20
 """Faults that people are shown; `audit verify --json` has up to 1,000."""
+NOT_ASKED: Final = "not asked: a file is verified by what is in it"
+"""Said of the anchor where a file is verified."""
 PLAIN: Final[Mapping[str, str]] = {
     "intact": "nothing was changed, removed, moved or put in",
     "altered": "something was changed: the record cannot be trusted from there on",
@@ -34,12 +36,15 @@ def head_lines(report: Mapping[str, Any]) -> list[str]:
     """Key, head, how far it is signed and confirmed; empty: there is no log."""
     if not report["log"]:
         return []
+    confirmed = f"; confirmed up to link {report['confirmed_to']:,}"
+    if report["anchor"] == NOT_ASKED and not report["confirmed_to"]:
+        confirmed = ""  # nothing was there to confirm by, which is no fault
     same = "as you gave it" if report["key_compared"] else "compare it with the one that you kept, or give it as --key"
     return [
         f"key {report['key']} ({same})",
         f"head {report['head']}",
         f"signed up to link {report['signed_to']:,} by {report['checkpoints']:,} checkpoints",
-        f"anchor: {report['anchor']}; confirmed up to link {report['confirmed_to']:,}",
+        f"anchor: {report['anchor']}{confirmed}",
     ]
 
 

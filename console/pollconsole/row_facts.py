@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import Final
 
 from pollconsole import row_columns, rows, words
-from pollcore.facts import Instant, Operation, Status
+from pollconsole.causes import wait_ends_at
+from pollcore.facts import Operation, Status
 
 FIELDS: Final[dict[str, Callable[[Operation], str]]] = {
     "op": lambda o: o.operation_id,
@@ -47,14 +48,6 @@ class RowFacts:
         if self._text is None:
             self._text = "\n".join(read(self.operation) for read in FIELDS.values()).lower()
         return self._text
-
-
-def wait_ends_at(operation: Operation) -> Instant | None:
-    """By our deadline, the end of usefulness or the provider's own expiry, whichever is first; None: it has ended."""
-    if operation.status in _ENDS:
-        return None
-    ends = (operation.deadline_at, operation.useful_until, operation.provider_expires_at)
-    return min(end for end in ends if end is not None)
 
 
 def finder(needle: str) -> Callable[[RowFacts], bool]:

@@ -91,9 +91,7 @@ def row(
     for column in columns:
         words_, role = cell(column.key, operation, now, asked, polled)
         if column.key == "status" and cell_len(words_) > column.width:
-            word = short_words.status(operation.status, column.width)
-            # the word says it; the glyph is for those who have room
-            words_ = words_[:GLYPH] + word if GLYPH + cell_len(word) <= column.width else word
+            words_ = words_[:GLYPH] + short_words.status(operation.status, column.width - GLYPH)
         elif column.key == "note" and cell_len(words_) > column.width:
             words_, role = note_span(operation, now, asked, short=True)
         cells.append((fit(words_, column.width, right=column.right), role))
@@ -183,12 +181,6 @@ def low_from(operation: Operation) -> LowFrom | None:
         or is_low(operation.rate_limited_used, operation.max_rate_limited)
     )
     return LowFrom(spent, ends - part, operation.deadline_boot - part, operation.boot_id)
-
-
-def runs_low(operation: Operation, now: Moment) -> bool:
-    """Whether it is low at *now*; see `low_from`."""
-    low = low_from(operation)
-    return low is not None and low.at(now)
 
 
 def note_span(operation: Operation, now: Moment, asked: bool, *, short: bool = False) -> Span:

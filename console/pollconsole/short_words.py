@@ -16,8 +16,13 @@ from rich.cells import cell_len
 from pollconsole import words
 from pollcore.facts import Status, StopDetail, StopReason
 
-STATUS: Final[dict[Status, str]] = {Status.AWAITING_APPROVAL: "approval"}
-"""A status whose word does not fit into the narrowest column of the table."""
+STATUS: Final[dict[Status, str]] = {
+    Status.AWAITING_APPROVAL: "approve",
+    Status.ESCALATED: "decide",
+    Status.SUCCEEDED: "success",
+    Status.CANCELLED: "cancel",
+}
+"""A status whose word does not fit into the narrowest column of the table, beside its sign."""
 REASON: Final[dict[StopReason, str]] = {
     StopReason.DEADLINE_EXCEEDED: "deadline",
     StopReason.GUIDANCE_BEYOND_DEADLINE: "told too late",

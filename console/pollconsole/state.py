@@ -24,6 +24,9 @@ from pollcore.facts import BootMs, Instant, Moment, Operator, StopReason
 
 MAX_MESSAGES: Final = 200
 YOUNG_S: Final = 15.0
+"""How long a message stands on the message line."""
+GLIMPSE_S: Final = 1.5
+"""A message that is younger was hardly seen: opening another screen does not end it."""
 MAX_STORY: Final = 5_000
 """Lines of one story on a screen; `audit show` prints all."""
 MAX_DONE: Final = 500
@@ -42,7 +45,7 @@ class Stays(StrEnum):
     UNTIL_A_KEY = "until_a_key"
     """A while, and gone with the next key."""
     UNTIL_SEEN = "until_seen"
-    """Until a key is pressed where it stands, and a while at least."""
+    """Until a key is pressed where it stands, and a while at least; another screen does not end it unseen."""
 
 
 class Message(msgspec.Struct, frozen=True):
@@ -56,10 +59,14 @@ class Message(msgspec.Struct, frozen=True):
     stays: Stays = Stays.A_WHILE
     keyed: bool = False
     """A key was pressed that ends its staying."""
+    left: bool = False
+    """Another screen was opened since: it belongs to what was done before."""
 
     @property
     def young(self) -> bool:
         """Whether it still stands on the message line."""
+        if self.left and (self.keyed or self.stays is not Stays.UNTIL_SEEN):
+            return False
         if self.stays is Stays.UNTIL_A_KEY and self.keyed:
             return False
         return time.monotonic() - self.said_s < YOUNG_S or (self.stays is Stays.UNTIL_SEEN and not self.keyed)
@@ -128,6 +135,13 @@ class State:
             ends = each.stays is Stays.UNTIL_A_KEY or (each.stays is Stays.UNTIL_SEEN and line_shown)
             if ends and not each.keyed:
                 self.messages[at] = msgspec.structs.replace(each, keyed=True)
+
+    def screen_opened(self) -> None:
+        """Another screen comes over the one where the messages stood: what was said before it was opened ends."""
+        now_s = time.monotonic()
+        for at, each in enumerate(self.messages):
+            if not each.left and now_s - each.said_s >= GLIMPSE_S:
+                self.messages[at] = msgspec.structs.replace(each, left=True)
 
     def keep_note(self, question: str, note: str) -> None:
         """Keep the *note* of a card that may be left; an empty one forgets it."""

@@ -23,6 +23,10 @@ from pollconsole.state import State
 MAX_LINES: Final = 20_000
 """Physical lines of one view; the newest are kept."""
 
+MAX_SAID: Final = 6
+"""Physical lines of one message: 400 characters at 80 cells."""
+SAID_INDENT: Final = 1
+
 
 class OneLine(Widget, can_focus=False):
     """One line with a left and a right part."""
@@ -53,6 +57,48 @@ class OneLine(Widget, can_focus=False):
         palette = self.state.palette
         base = self.rich_style + palette.grounds.get(self._ground, Style.null())
         return draw.strip(draw.beside(self._left, self._right, width), width, palette.roles, base)
+
+
+class SaidLine(OneLine):
+    """One line; what was said takes as many as it needs, so that a path stands there whole."""
+
+    DEFAULT_CSS = "SaidLine { height: 1; width: 100%; }"
+
+    def __init__(self, state: State, *, id: str | None = None) -> None:
+        super().__init__(state, id=id)
+        self._pieces: list[Line] = []
+        """The physical lines of what was said; none: one line is drawn, cut where it is too long."""
+
+    def say(self, left: Line, right: Line = ()) -> None:
+        """Draw *left* whole, on at most `MAX_SAID` lines; *right* at the end of the last that has room."""
+        width = self.app.size.width
+        lines = draw.wrap(left, width, indent=SAID_INDENT)
+        if len(lines) > MAX_SAID:
+            lines = [*lines[: MAX_SAID - 1], draw.clip((*lines[MAX_SAID - 1], (draw.ELLIPSIS, "muted")), width)]
+        roomy = [n for n, line in enumerate(lines) if draw.width_of(line) + draw.width_of(right) < width]
+        if right and roomy:
+            lines[roomy[-1]] = draw.beside(lines[roomy[-1]], right, width)
+        self._stand(lines)
+        super().show(left, right)
+
+    def show(self, left: Line, right: Line = (), ground: str | None = None) -> None:
+        self._stand([])
+        super().show(left, right, ground)
+
+    def _stand(self, lines: list[Line]) -> None:
+        if lines != self._pieces:
+            self._pieces = lines
+            self.styles.height = max(1, len(lines))
+            self.refresh()
+
+    @property
+    def words(self) -> str:
+        return draw.join(self._pieces) if self._pieces else super().words
+
+    def render_line(self, y: int) -> Strip:
+        if y >= len(self._pieces):
+            return super().render_line(y)
+        return draw.strip(self._pieces[y], self.size.width, self.state.palette.roles, self.rich_style)
 
 
 class LinesView(ScrollView, can_focus=False):

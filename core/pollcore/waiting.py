@@ -179,10 +179,7 @@ def next_step(operation: Operation, silent: int | None) -> str:
                 "and not submit it again unasked."
             )
         case bad:
-            return (
-                f"{_ENDED_BADLY[bad]}; you may close the operation, you may not submit the job again: only an operator "
-                "can."
-            )
+            return f"{_ENDED_BADLY[bad]}; you may close the operation, you may not submit the job again."
 
 
 def _going_on(operation: Operation, silent: int | None) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pollcore.actions import perform
 from pollcore.contract import requests
 from pollcore.facts import (
     FORCE,
@@ -17,6 +19,7 @@ from pollcore.facts import (
     Choice,
     ChoiceKind,
     CredentialMode,
+    CredentialUnavailable,
     EventName,
     Instant,
     Stale,
@@ -27,7 +30,7 @@ from pollcore.facts import (
 from pollcore.report import contradictions
 from pollcore.story import story
 from tests.controller.bank import LOST, RUNNING, refuses, says
-from tests.controller.house import OPERATOR, START, House, changed_as_shown, house, kinds, pick
+from tests.controller.house import KEYS, OPERATOR, START, House, changed_as_shown, house, kinds, pick
 from tests.trust.authority import rows
 
 CANCEL = ChoiceKind.CANCEL_AT_PROVIDER
@@ -86,7 +89,7 @@ async def test_a_cancel_is_taken_the_job_runs_on_and_the_force_cancel_ends_it(tm
         assert [event.detail for event in told] == ["cancel at provider", "force-cancel at provider"]
         lines = "\n".join(story(await h.events(operation_id="op-job-1")))
         assert "granted force-cancel at provider by ops@here" in lines
-        assert "force-cancel answered, which does not mean cancelled, received 202, done" in lines
+        assert "force-cancel answered, which does not mean cancelled, received 202, accepted" in lines
         assert len([one for one in await h.core.store.actions("op-job-1") if one.kind is ActionKind.CANCEL]) == 1
         assert list(contradictions(op, await h.events(operation_id="op-job-1"), h.clock.now().wall)) == []
 
@@ -248,3 +251,66 @@ async def test_a_job_that_is_gone_after_a_cancel_was_taken_is_cancelled_where_th
         await h.run()
         op = await h.op()
         assert (op.status, await h.question()) == (Status.CANCELLED, None)
+
+
+@pytest.mark.rule("O5", "E3", "G2")
+async def test_after_a_crash_before_the_send_the_card_says_that_what_became_of_it_is_unknown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with house(tmp_path) as h:
+        await cancelled(h)
+
+        async def dies(*_: object) -> None:
+            raise asyncio.CancelledError
+
+        with monkeypatch.context() as patched:
+            patched.setattr(perform, "send", dies)
+            with pytest.raises(asyncio.CancelledError):
+                await h.choose(CANCEL, label=FORCED)
+        await h.run()
+        (choice,) = force_of(await h.card())
+        assert any("its outcome is unknown: this sends another" in said for said in choice.warnings)
+        assert [one.outcome for one in await forced(h)] == [ActionOutcome.INTENDED]
+        assert h.bank.forces == 0
+
+
+@pytest.mark.rule("E3", "E5")
+async def test_what_never_left_for_want_of_its_secret_is_not_told_as_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with house(tmp_path) as h:
+        await h.credential()
+        await cancelled(h, credential="key")
+
+        async def locked(*_: object) -> None:
+            raise CredentialUnavailable("the keyring is locked", detail="locked")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(perform, "secret_for", locked)
+            await h.choose(CANCEL, label=FORCED)
+        (record,) = await forced(h)
+        assert (record.outcome, record.http_code, h.bank.forces) == (ActionOutcome.REFUSED, None, 0)
+        await h.run()
+        (choice,) = force_of(await h.card())
+        assert not any("already sent" in said for said in choice.warnings)
+
+
+@pytest.mark.rule("E7", "G2")
+async def test_of_two_consoles_that_press_at_once_one_sends_it(tmp_path: Path) -> None:
+    async with house(tmp_path) as h:
+        await cancelled(h)
+        h.bank.force_answer = refuses(202)
+        async with h.open() as second:
+            shown = await h.card()
+            choice = pick(shown, CANCEL, FORCED)
+            ends = await asyncio.gather(
+                *(
+                    core.actions.decide(
+                        "op-job-1", shown.question.escalation_id, choice.key, shown.digest, KEYS, OPERATOR
+                    )
+                    for core in (h.core, second)
+                ),
+                return_exceptions=True,
+            )
+        assert sorted(type(one).__name__ for one in ends) == ["Operation", "Stale"]
+        assert h.bank.forces == 1

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from keyring.errors import KeyringLocked, NoKeyringError
 
 from pollcore.adapters.credential_ops import (
     change_mode,
@@ -18,7 +19,7 @@ from pollcore.adapters.credential_ops import (
     set_credential,
 )
 from pollcore.adapters.credentials import CACHE_MS, KeyringCredentials, MemoryMeta, entry_name
-from pollcore.adapters.keyring_store import MemoryBackend, Vault
+from pollcore.adapters.keyring_store import MemoryBackend, Vault, way_out
 from pollcore.adapters.pinned import PinnedSecret
 from pollcore.facts import (
     BootMs,
@@ -30,6 +31,7 @@ from pollcore.facts import (
     Refused,
     Secret,
     Stale,
+    StopDetail,
 )
 from pollcore.ports import Credentials
 from tests.adapters.keyrings import Counting, Failing, Hanging
@@ -154,6 +156,23 @@ async def test_a_removed_credential_is_missing_and_its_entry_gone(stage: Stage) 
     assert caught.value.detail == "credential_missing"
     with pytest.raises(NotFound):
         await remove_credential(stage.vault, stage.meta, "acme")
+
+
+@pytest.mark.rule("K2")
+async def test_where_no_keyring_is_that_is_named_before_the_credential_that_nobody_stored(home: Path) -> None:
+    stage = Stage(home, Failing(NoKeyringError()))
+    for ask in (stage.credentials.info, stage.credentials.read, stage.credentials.digest):
+        with pytest.raises(CredentialUnavailable) as caught:
+            await ask("acme")
+        assert caught.value.detail == "keyring_absent"
+        assert str(caught.value).startswith("the keyring failed")
+        assert way_out(StopDetail.KEYRING_ABSENT) in str(caught.value)
+        assert str(caught.value).endswith("pollconsole credential set acme --origin URL --kind KIND")
+    for error in (None, KeyringLocked()):
+        stage.backend.error = error
+        with pytest.raises(CredentialUnavailable, match=r"^no credential acme") as caught:
+            await stage.credentials.info("acme")
+        assert caught.value.detail == "credential_missing"
 
 
 @pytest.mark.rule("K2")

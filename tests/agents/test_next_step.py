@@ -52,6 +52,14 @@ def test_a_success_names_its_one_action_and_what_is_doubtful_in_it() -> None:
     assert "qualifiers" in said
 
 
+@pytest.mark.rule("S3", "G5")
+@pytest.mark.parametrize("status", [Status.FAILED, Status.CANCELLED, Status.EXPIRED])
+def test_a_bad_end_promises_no_resubmission_that_the_contract_may_not_have(status: Status) -> None:
+    said = next_step(make_operation(status=status), RUNNING)
+    assert said.endswith("you may not submit the job again.")
+    assert "operator can" not in said
+
+
 @given(st.lists(st.sampled_from(sorted(set(CODES.values()))), max_size=8))
 def test_the_worst_of_several_codes_does_not_depend_on_their_order(codes: list[int]) -> None:
     assert worst(codes) == worst(sorted(codes, key=str))

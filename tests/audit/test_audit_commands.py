@@ -68,6 +68,7 @@ def test_each_verdict_has_its_exit_code(
     assert (found, report["verdict"], report["exit_code"]) == (code, how, code), report["faults"]
     found, text, _ = call(capsys, "audit", "verify", str(path), "--key", key)
     assert found == code
+    assert "confirmed up to" not in text  # no anchor is asked of a file, and nothing else was given
     assert how.replace("_", " ") in text
 
 
@@ -83,7 +84,8 @@ def test_a_kept_head_is_given_as_a_file_or_as_number_and_hash(
     log.rows, log.notes = log.rows[:6], [note for note in log.notes if note[0] <= 6]
     cut = written(log, tmp_path / "cut.jsonl")
     for head in (str(kept), text):
-        assert call(capsys, "audit", "verify", str(whole), "--expect-head", head)[0] == 0
+        found, text, _ = call(capsys, "audit", "verify", str(whole), "--expect-head", head)
+        assert (found, "confirmed up to link" in text) == (0, True)
         assert call(capsys, "audit", "verify", str(cut), "--expect-head", head)[0] == 22
     assert call(capsys, "audit", "verify", str(whole), "--expect-head", f"12:{'0' * 64}")[0] == 20
     assert call(capsys, "audit", "verify", str(whole), "--expect-head", "nonsense")[0] == 2

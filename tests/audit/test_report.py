@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from pollconsole.bridge.reports import report, report_one
+from pollconsole.cli.report import _all as shown
 from pollcore.facts import (
     DAY,
     HOUR,
@@ -23,7 +24,9 @@ from pollcore.facts import (
     Instant,
     StopReason,
 )
+from pollcore.report import Tally
 from tests.controller.bank import DONE, LOST, RUNNING, refuses, says
+from tests.controller.batch_house import registry, shared_house
 from tests.controller.house import House, house, pick
 
 E = EventName
@@ -33,6 +36,38 @@ SHORT = ("max_status_requests = 12", "max_status_requests = 2")
 async def told(h: House) -> dict[str, Any]:
     now = h.clock.now().wall
     return await report(h.core, Instant(now - 30 * DAY), now)
+
+
+@pytest.mark.rule("A5", "B2")
+async def test_a_request_that_operations_share_is_sent_once_and_counted_for_each(tmp_path: Path) -> None:
+    async with shared_house(tmp_path) as h:
+        for name in ("a", "b", "c", "d"):
+            await h.submit(name, RUNNING, DONE)
+        await h.run()
+        found = await told(h)
+        alone = await report_one(h.core, "op-a", h.clock.now().wall)
+        sent = len(registry(h).asked)
+    assert sent < found["requests"] == 8
+    assert found["requests_sent"] == sent
+    assert [(one["requests"], one["requests_sent"]) for one in found["by_provider"]] == [(8, sent)]
+    assert alone["requests_sent"] == len(alone["requests"]) == 2
+    lines = shown(found, chart=False)
+    assert f"requests: {sent} sent; a request every 10 s would have been {found['fixed_interval_requests']}" in lines
+    assert "counted for each operation: 8, 8 of them permitted when sent" in lines
+
+
+@pytest.mark.rule("A5")
+async def test_without_the_numbers_of_its_requests_each_counted_one_is_taken_for_one_of_its_own(
+    tmp_path: Path,
+) -> None:
+    async with house(tmp_path) as h:
+        await h.submit("job-1", RUNNING, DONE)
+        await h.run()
+        events = [event for _, event in await h.core.store.events("op-job-1")]
+        tally = Tally(now=h.clock.now().wall)
+        tally.add(await h.op("op-job-1"), (), events)
+        found = tally.report()
+    assert (found.requests, found.requests_sent) == (2, 2)
 
 
 async def texts(h: House) -> list[str]:

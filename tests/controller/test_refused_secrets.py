@@ -173,7 +173,7 @@ async def test_a_credential_pinned_elsewhere_is_not_sent_and_nothing_is_charged(
         assert op.stop_detail is StopDetail.ORIGIN_NOT_PINNED
         assert (op.status_requests_used, h.bank.requests) == (0, [])
         assert op.stop_explanation is not None
-        assert "credential set stray" in op.stop_explanation
+        assert f"credential set stray --origin {h.bank.url} --kind bearer" in op.stop_explanation
 
 
 @pytest.mark.rule("K2", "K5", "O7")

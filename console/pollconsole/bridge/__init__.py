@@ -61,12 +61,13 @@ from pollconsole.bridge.outside import (
     set_notice_address,
     test_notice_address,
 )
-from pollconsole.bridge.pauses import Paused, known_provider, paused_until, pauses, stopped_by
+from pollconsole.bridge.pauses import Paused, known_provider, pauses, stopped_by
 from pollconsole.bridge.records import (
     find,
     operations,
     operator_name,
     questions,
+    questions_in_order,
     reject_question,
     row,
     submit_spec,
@@ -79,9 +80,7 @@ from pollconsole.bridge.verification import Verification, verification
 
 if TYPE_CHECKING:
     from pollcore.assembly import Core
-    from pollcore.contract import Contract
     from pollcore.controller import Controller
-    from pollcore.ports import Filter
 
 __all__ = [
     "archived_before",
@@ -118,10 +117,8 @@ __all__ = [
     "latest",
     "settings",
     "verification",
-    "Contract",
     "Controller",
     "Core",
-    "Filter",
     "Paused",
     "check_contract",
     "check_credential",
@@ -148,12 +145,12 @@ __all__ = [
     "operator_name",
     "parse_listen",
     "parse_span",
-    "paused_until",
     "pauses",
     "proposed",
     "provider",
     "providers",
     "questions",
+    "questions_in_order",
     "reject_question",
     "refuse_untriable",
     "remove_credential",

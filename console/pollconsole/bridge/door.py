@@ -142,7 +142,16 @@ def without_store(home: Path | None) -> Core:
 
 
 class _Unopened:
-    """Stands where the store is of a core that was not opened: what asks nothing of it works, all else says so."""
+    """Stands where the store is of a core that was not opened: what asks nothing of it works, all else says so.
+
+    Small records alone it has none of, as the store that would be made: no credential is stored.
+    """
+
+    async def document(self, _kind: str, _name: str) -> None:
+        return None
+
+    async def documents(self, _kind: str) -> dict[str, bytes]:
+        return {}
 
     def __getattr__(self, name: str) -> NoReturn:
         from pollcore.facts import StoreUnusable

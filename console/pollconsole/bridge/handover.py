@@ -15,6 +15,7 @@ from pollconsole.bridge.chain_state import chain_state
 from pollconsole.bridge.event_pages import DECISIONS, Wanted, pages
 from pollconsole.bridge.pauses import pauses
 from pollconsole.bridge.waiting import is_running, silence_of
+from pollconsole.causes import Cause, by_cause, by_time_left
 from pollcore.facts import (
     HOUR,
     AuditEvent,
@@ -104,30 +105,26 @@ def _ending(operation: Operation, now: Moment) -> dict[str, Any]:
 
 
 def _by_cause(questions: Sequence[tuple[Operation | None, Escalation]], now: Moment) -> list[dict[str, Any]]:
-    """One entry a cause (E10), the oldest first."""
-    grouped: dict[str, list[tuple[Operation | None, Escalation]]] = {}
-    for operation, question in questions:
-        grouped.setdefault(question.cause, []).append((operation, question))
-    found = []
-    for group in grouped.values():
-        first = min(group, key=lambda pair: pair[1].asked_at)
-        operation, question = first
-        expires = [q.expires_at for _, q in group if q.expires_at is not None]
-        found.append(
-            {
-                "reason": question.reason.value,
-                "detail": question.detail,
-                "count": len(group),
-                "asked_at": iso(question.asked_at),
-                "waiting_ms": max(0, now.wall - question.asked_at),
-                "expires_at": iso(min(expires)) if expires else None,
-                "seen": any(q.seen_at is not None for _, q in group),
-                "asked_by": question.asked_by,
-                "credential": question.cause.partition(":")[2] if operation is None else None,
-                **(_named(operation) if operation is not None else dict.fromkeys(_NAMES)),
-            }
-        )
-    return sorted(found, key=lambda one: str(one["asked_at"]))
+    """One entry a cause (E10) with its oldest operation; what ends soonest first, as the console has them."""
+    operations = {operation.operation_id: operation for operation, _ in questions if operation is not None}
+    causes = by_time_left(by_cause([question for _, question in questions], operations), now.wall)
+    return [_card(cause, operations.get(cause.questions[0].operation_id), now) for cause in causes]
+
+
+def _card(cause: Cause, operation: Operation | None, now: Moment) -> dict[str, Any]:
+    question = cause.questions[0]
+    return {
+        "reason": question.reason.value,
+        "detail": question.detail,
+        "count": len(cause.questions),
+        "asked_at": iso(question.asked_at),
+        "waiting_ms": max(0, now.wall - question.asked_at),
+        "expires_at": None if cause.expires_at is None else iso(cause.expires_at),
+        "seen": any(q.seen_at is not None for q in cause.questions),
+        "asked_by": question.asked_by,
+        "credential": question.cause.partition(":")[2] if operation is None else None,
+        **(_named(operation) if operation is not None else dict.fromkeys(_NAMES)),
+    }
 
 
 _NAMES: Final = ("operation_id", "provider", "account", "label")

@@ -42,13 +42,25 @@ async def check_credential(core: Core, provider: str, name: str) -> None:
 async def set_credential(
     core: Core, name: str, *, kind: str, names: Sequence[str], origins: Sequence[str], secret: Secret
 ) -> None:
-    """Store or replace a secret, pinned to *origins*. Raises Refused, CredentialUnavailable."""
+    """Store or replace a secret, pinned to *origins*. Raises Refused, CredentialUnavailable.
+
+    In a new home the audit begins before it, so that no event is older than the chain.
+    """
+    import asyncio
+
     from pollcore.adapters.credential_ops import set_credential as store
 
     admin, now = core.credential_admin, core.clock.now().wall
+
+    async def begin() -> None:
+        # without a keyring nothing will be stored, and a home that is begun now would keep its keys in files
+        await asyncio.to_thread(admin.vault.describe)
+        await core.prepare()
+
     await store(
-        admin.vault, admin.meta, name=name, kind=kind, names=tuple(names), origins=origins, secret=secret, now=now
-    )
+        admin.vault, admin.meta, name=name, kind=kind, names=tuple(names), origins=origins, secret=secret, now=now,
+        begin=begin,
+    )  # fmt: skip
 
 
 def seller_names(kind: str, *, url: str | None, client_auth: str | None, scope: str | None) -> tuple[str, ...]:

@@ -74,14 +74,6 @@ async def pauses(core: Core) -> list[Paused]:
     ]
 
 
-async def paused_until(core: Core, provider: str, account: str | None) -> Instant | None:
-    """Until when nothing is sent to *provider* (and *account*) by a pause that holds now; None: none holds.
-
-    The longest counts: the store never shortens one.
-    """
-    return max((one.until for one in await pauses(core) if one.holds_for(provider, account)), default=None)
-
-
 async def stopped_by(core: Core, provider: str, account: str | None) -> int:
     """How many operations that would send are kept from it by a pause of *provider* (and *account*)."""
     from pollcore.ports import Filter

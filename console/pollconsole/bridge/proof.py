@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pollconsole.proof_words import NOT_ASKED
 from pollcore.facts import CredentialUnavailable, Instant, Refused, iso
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def verify(
         kept = parse_key(key) if key is not None else None
     except ValueError as error:
         raise Refused(f"--key: {error}", code="key") from None
-    anchored = "not asked: a file is verified by what is in it"
+    anchored = NOT_ASKED
     if file is None:
         core = open_core(home, **overrides)
         anchor, anchored = asyncio.run(_anchor(core))

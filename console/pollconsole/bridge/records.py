@@ -119,29 +119,49 @@ async def _question(
 
 
 async def questions(core: Core) -> tuple[list[dict[str, Any]], list[str]]:
-    """All open questions: the documents of `escalations --json` (each with its card's lines), and the cards as text."""
+    """All open questions, what ends soonest first as the console has them: the documents of `escalations --json` (each
+    with its card's lines), and the cards as text.
+    """
     from pollcore.views import question_view
 
-    views, cards = [], []
-    for asked in await core.store.questions():
-        operation = await core.store.operation(asked.operation_id)
+    views: list[dict[str, Any]] = []
+    cards: list[str] = []
+    for asked, operation in await questions_in_order(core):
         if operation is None:
+            found = await _credential_question(core, asked)
+            if found is not None:
+                views.append(found)
+                cards.append("\n".join(found["card"]))
             continue
         question, choices, lines, _ = await _question(core, operation)
         if question is None:  # decided between the two reads
             continue
         views.append(question_view(question, choices) | {"credential": None, "card": lines})
         cards.append("\n".join(lines))
-    for asked in await core.store.credential_questions():
-        try:
-            shown = await core.actions.card_of(asked.escalation_id)
-        except Refused:  # decided between the two reads
-            continue
-        lines = list(shown.card.text())
-        belongs = {"operation_id": None, "credential": asked.cause.partition(":")[2]}
-        views.append(question_view(shown.question, shown.choices) | belongs | {"card": lines})
-        cards.append("\n".join(lines))
     return views, cards
+
+
+async def questions_in_order(core: Core) -> list[tuple[Escalation, Operation | None]]:
+    """Every open question with its operation, None: it belongs to a credential; what ends soonest first (E10)."""
+    from pollconsole.causes import in_order
+
+    pairs = await core.store.asked()
+    operations = {operation.operation_id: operation for operation, _ in pairs}
+    asked = [*(question for _, question in pairs), *await core.store.credential_questions()]
+    ordered = in_order(asked, operations, core.clock.now().wall)
+    return [(question, operations.get(question.operation_id)) for question in ordered]
+
+
+async def _credential_question(core: Core, asked: Escalation) -> dict[str, Any] | None:
+    """The document of a question that belongs to a credential, with its card's lines; None: it is decided."""
+    from pollcore.views import question_view
+
+    try:
+        shown = await core.actions.card_of(asked.escalation_id)
+    except Refused:  # decided between the two reads
+        return None
+    belongs = {"operation_id": None, "credential": asked.cause.partition(":")[2]}
+    return question_view(shown.question, shown.choices) | belongs | {"card": list(shown.card.text())}
 
 
 async def reject_question(core: Core, escalation_id: str, because: str, by: str) -> dict[str, Any] | None:

@@ -51,7 +51,8 @@ async def report(core: Core, since: Instant, now: Instant) -> dict[str, Any]:
     for operation in found:
         name = operation.operation_id
         states = await contracts.states(operation.contract_digest)
-        tally.add(operation, asked.get(name, ()), await _events(core, name), states)
+        sent = await _sent(core, name)
+        tally.add(operation, asked.get(name, ()), await _events(core, name), states, sent)
     figures = documents.report(tally.report())
     return {"since": iso(since), "until": iso(now), "more": len(found) >= MAX_REPORTED, **figures}
 
@@ -64,9 +65,10 @@ async def report_one(core: Core, operation_id: str, now: Instant) -> dict[str, A
     events = await _events(core, operation_id)
     asked: Sequence[Escalation] = await core.store.questions(operation_id, open_only=False)
     tally = Tally(now=now)
-    tally.add(operation, asked, events, await _Contracts(core).states(operation.contract_digest))
+    states = await _Contracts(core).states(operation.contract_digest)
+    tally.add(operation, asked, events, states, await _sent(core, operation_id))
     figures = documents.report(tally.report())
-    kept = ("share_guidance_obeyed", "guidance_given", "guidance_obeyed", "requests_permitted",
+    kept = ("share_guidance_obeyed", "guidance_given", "guidance_obeyed", "requests_sent", "requests_permitted",
             "fixed_interval_requests", "by_reason", "extensions", "contradictions")  # fmt: skip
     return {
         "operation_id": operation_id,
@@ -76,6 +78,11 @@ async def report_one(core: Core, operation_id: str, now: Instant) -> dict[str, A
         **{name: figures[name] for name in kept},
         "requests": [documents.request_fact(fact) for fact in requests_of(events)],
     }
+
+
+async def _sent(core: Core, operation_id: str) -> list[int]:
+    """The numbers of the requests that the counted ones of an operation went with."""
+    return [intent.request for intent in await core.store.intents(operation_id)]
 
 
 async def _events(core: Core, operation_id: str) -> list[AuditEvent]:

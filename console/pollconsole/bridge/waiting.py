@@ -21,7 +21,6 @@ from pollcore.waiting import (
     core_silence,
     is_running,
     next_step,
-    silent_ms,
     wait_end,
     worst,
 )
@@ -46,7 +45,6 @@ __all__ = [
     "listed_as",
     "next_step",
     "silence_of",
-    "silent_ms",
     "wait_end",
     "worst",
 ]

@@ -55,11 +55,11 @@ def simulate(core: Core, name: str, text: str | None, asked: Mapping[str, Any], 
 
 def real_worker() -> Worker:
     """The rules of the worker that `run` starts."""
-    from pollcore.controller import loop, prepare
+    from pollcore.controller import loop, unsent
     from pollcore.controller.shared import Shared
     from pollcore.whatif import Worker
 
-    return Worker(shared=Shared(), slots=loop.SLOTS, recheck_ms=prepare.RECHECK_MS, cap_pause_ms=prepare.CAP_PAUSE_MS)
+    return Worker(shared=Shared(), slots=loop.SLOTS, recheck_ms=unsent.RECHECK_MS, cap_pause_ms=unsent.CAP_PAUSE_MS)
 
 
 def _is_remote(contract: Contract, is_remote: Callable[[Contract], bool]) -> bool:

@@ -24,7 +24,13 @@ from pollcore.facts import Instant
     "pollconsole archive --before 90d --to /mnt/evidence/2026-q1.jsonl",
     short_help="Move what ended long ago into a verifiable file.",
 )
-@click.option("--before", type=When(), required=True, metavar="SPAN|TIME", help="What ended so long ago, or before.")
+@click.option(
+    "--before",
+    type=When(),
+    required=True,
+    metavar="SPAN|TIME",
+    help="What ended so long ago, or before; at least 1h.",
+)
 @click.option("--to", "target", type=File(), metavar="FILE", help="A new file [default: the home's folder archives].")
 @click.option("--dry-run", is_flag=True, help="Say what would leave; write and remove nothing.")
 @caller_option

@@ -67,10 +67,11 @@ def doctor(common: Common, ctx: click.Context) -> None:
     wrong; '->' says how to mend it.
     """
     calls.harden(common)
-    findings = [*places(common.home), *_guarded("settings", lambda: settings(common.home)), *terminal()]
-    findings += _guarded("keys", lambda: own_keys(common.home))
+    findings = places(common.home)
+    findings = [*_told_once(findings, _guarded("settings", lambda: settings(common.home))), *terminal()]
     facts: dict[str, Any] = {}
-    findings += _guarded("store", lambda: opened(common.home, facts))
+    findings = _told_once(findings, _guarded("keys", lambda: own_keys(common.home)))
+    findings = _told_once(findings, _guarded("store", lambda: opened(common.home, facts)))
     findings.append(
         Finding(
             "gate",
@@ -98,6 +99,17 @@ def _guarded(name: str, look: Callable[[], list[Finding]]) -> list[Finding]:
         return [Finding(name, WRONG, str(error))]
     except Exception as error:  # doctor is called when things are broken
         return [Finding(name, WRONG, f"could not be looked at: {type(error).__name__}")]
+
+
+def _told_once(told: list[Finding], more: list[Finding]) -> list[Finding]:
+    """Both; a fault that was told already hides what needs what it broke, and is not told again as that one's."""
+    faults = {finding.text: finding.name for finding in told if finding.state == WRONG}
+    return told + [
+        Finding(one.name, NOTE, f"not looked at: mend {faults[one.text]} first")
+        if one.state == WRONG and one.text in faults
+        else one
+        for one in more
+    ]
 
 
 def places(home: Path | None) -> list[Finding]:

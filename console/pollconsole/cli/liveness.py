@@ -6,9 +6,13 @@ Job: how long nothing has polled -> words. Must not know: commands, the store, w
 from __future__ import annotations
 
 from pollconsole import words
-from pollconsole.bridge.waiting import SILENT_AFTER_MS, is_running, silent_ms
+from pollconsole.bridge.waiting import SILENT_AFTER_MS, is_running
 
-__all__ = ["SILENT_AFTER_MS", "is_running", "silent_ms", "warning"]
+
+def since_words(silent: int) -> str | None:
+    """How long no core has run; None: it is not known (one that ended counts as silent for a minute, whenever it
+    ended)."""
+    return None if silent <= 2 * SILENT_AFTER_MS else words.ago(silent)
 
 
 def warning(silent: int | None) -> str | None:
@@ -17,8 +21,7 @@ def warning(silent: int | None) -> str | None:
         return None
     if silent is None:
         since = "has run on this home yet"
-    elif silent <= 2 * SILENT_AFTER_MS:  # an ended core counts as silent for a minute, whenever it ended
-        since = "is running"
     else:
-        since = f"has run for {words.ago(silent)}"
+        ago = since_words(silent)
+        since = "is running" if ago is None else f"has run for {ago}"
     return f"warning: no core {since}: nothing is polled until 'pollconsole' or 'pollconsole run' is started"

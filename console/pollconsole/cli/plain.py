@@ -88,7 +88,7 @@ class _Teller:
         self._take(first)
         self._after, _ = await self._ask(lambda core: bridge.latest(core, None, 0))
         await self._table()
-        await self._tell_cards(self._cards.look(first.questions, self._operations))
+        await self._tell_cards(self._cards.look(first.questions, self._operations, self._wall()))
         self._link.first_rows_painted()
         self._tell_role(first)
         while not await self._wait():
@@ -139,7 +139,7 @@ class _Teller:
                 self._event(at, line)
             for notice in await self._ask(self._notices):
                 out.text(f"core: {notice}")
-            await self._tell_cards(self._cards.look(delta.questions, self._operations))
+            await self._tell_cards(self._cards.look(delta.questions, self._operations, self._wall()))
         except PollconsoleError as error:
             if not self._stop.is_set():
                 out.text(f"what happened could not be read: {error}")
@@ -186,6 +186,11 @@ class _Teller:
         return "nothing of the core ran here"
 
     # --- what there is ------------------------------------------------------------------------------------------------
+
+    def _wall(self) -> Instant:
+        """This moment by the core's clock; 0 before it has told one: then nothing has passed yet."""
+        now = self._link.now()
+        return Instant(0) if now is None else now.wall
 
     async def _table(self) -> None:
         now = self._link.now()
@@ -259,8 +264,9 @@ async def read_once(core: bridge.Core) -> Once:
     """The live operations and the open cards of this moment."""
     now = core.clock.now()
     found = await bridge.operations(core, statuses=_LIVE, limit=MAX_ROWS)
-    questions = (*await core.store.questions(), *await core.store.credential_questions())
-    look = Cards().look(questions, {each.operation_id: each for each in found})
+    asked = await bridge.questions_in_order(core)
+    known = {operation.operation_id: operation for _, operation in asked if operation is not None}
+    look = Cards().look([question for question, _ in asked], known, now.wall)
     cards = tuple([(card, await card_lines(core, card)) for card in look.opened])
     counts = await core.store.counts()
     live = max(len(found), sum(counts.get(status.value, 0) for status in _LIVE))

@@ -12,7 +12,8 @@ from typing import Final
 
 import msgspec
 
-from pollcore.facts import Escalation, Operation
+from pollconsole.causes import in_order
+from pollcore.facts import Escalation, Instant, Operation
 
 MAX_OF_ONE_CAUSE: Final = 3
 """Cards of one cause that are told whole at once; for more of them the first one stands."""
@@ -47,15 +48,15 @@ class Cards:
         """By question: its operation, and the version that was told."""
         self._last = 0
 
-    def look(self, questions: Sequence[Escalation], operations: Mapping[str, Operation]) -> Look:
-        """Compare with what was told, and take it as told."""
+    def look(self, questions: Sequence[Escalation], operations: Mapping[str, Operation], now: Instant) -> Look:
+        """Compare with what was told, and take it as told. Of what is new comes first what ends soonest."""
         still = {question.escalation_id for question in questions}
         gone = tuple((self._numbers[each], self._told[each][0]) for each in self._told if each not in still)
         for each in [each for each in self._told if each not in still]:
             del self._told[each], self._numbers[each]
         fresh: dict[str, list[Escalation]] = {}
         again: list[Escalation] = []
-        for question in sorted(questions, key=lambda each: (each.asked_at, each.escalation_id)):
+        for question in in_order(questions, operations, now):
             version = _version(question, operations)
             told = self._told.get(question.escalation_id)
             if told is None:

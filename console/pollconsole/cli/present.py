@@ -20,7 +20,7 @@ MASKED: Final = "?..."
 """How the core writes a query that it leaves out."""
 BUDGETS: Final = ("REQUESTS", "FAILURES", "RATE LIM.")
 """Columns of status requests, transport failures, rate-limit answers: used/allowed."""
-_OTHER_NAMES: Final = frozenset({"Provider and account", "Submitted at", "Provider expiry", "Next poll"})
+_OTHER_NAMES: Final = frozenset({"Provider and account", "Job started at", "Provider expiry", "Next poll"})
 """Labels of a card whose fact has another label in the lines of an operation."""
 
 

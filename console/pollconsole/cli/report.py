@@ -66,8 +66,10 @@ def _all(found: dict[str, Any], *, chart: bool) -> list[str]:
         f"{found['within_limits']:,} within their limits, {found['overdue']:,} overdue",
         f"ended or bounded: {_share(found['share_ended_or_escalated'])} of {settled:,}",
         f"guidance obeyed: {_share(found['share_guidance_obeyed'])} of {found['guidance_given']:,}",
-        f"requests: {found['requests']:,}, {found['requests_permitted']:,} of them permitted when sent; "
-        f"a request every 10 s would have been {found['fixed_interval_requests']:,}",
+        f"requests: {found['requests_sent']:,} sent; a request every 10 s would have been "
+        f"{found['fixed_interval_requests']:,}",
+        f"counted for each operation: {found['requests']:,}, "
+        f"{found['requests_permitted']:,} of them permitted when sent",
         f"decisions: {found['decisions']:,}; {_times(found, 'median_time_to_decision_ms', 'p95_time_to_decision_ms')}; "
         f"{found['open_questions']:,} open, the oldest for {words.span(found['oldest_open_question_ms'])}",
     ]
@@ -110,7 +112,7 @@ def _providers(found: list[dict[str, Any]]) -> list[str]:
         "OPERATIONS",
         "ENDED OR BOUNDED",
         "GUIDANCE",
-        "REQUESTS",
+        "SENT",
         "EVERY 10 S",
         "MEDIAN",
         "P95",
@@ -122,7 +124,7 @@ def _providers(found: list[dict[str, Any]]) -> list[str]:
             f"{one['operations']:,}",
             _share(one["share_ended_or_escalated"]),
             _share(one["share_guidance_obeyed"]),
-            f"{one['requests']:,}",
+            f"{one['requests_sent']:,}",
             f"{one['fixed_interval_requests']:,}",
             words.span(one["times"]["median_ms"]),
             words.span(one["times"]["p95_ms"]),

@@ -14,7 +14,7 @@ import click
 from pollconsole import bridge, words
 from pollconsole.cli import calls, out
 from pollconsole.cli.base import Common, command, pass_common
-from pollconsole.cli.liveness import SILENT_AFTER_MS
+from pollconsole.cli.liveness import since_words
 from pollconsole.cli.upkeep import since_instant
 from pollconsole.cli.values import When
 from pollconsole.safe import safe
@@ -23,6 +23,8 @@ from pollcore.facts import HOUR, Instant
 SHIFT_MS: Final = 12 * HOUR
 """Decisions of this time are told where no other is asked for."""
 MAX_TEXT: Final = 200
+_ANSWERS: Final = frozenset({"granted", "grant_refused", "rejected", "closed", "held", "hold_ended"})
+"""Events that tell an answer to a card; their detail is the label of what was chosen."""
 MAX_LINES: Final = 50
 """Of one section of the page; the document has more."""
 
@@ -105,13 +107,11 @@ def _core(core: dict[str, Any]) -> str:
     if core["runs"]:
         each = [f"{one['kind']} {one['pid']}@{_safe(one['host'])} since {one['started_at']}" for one in core["running"]]
         return f"core: {', '.join(each)}"
-    ago = core["silent_ms"]
-    if ago is None:
+    if core["silent_ms"] is None:
         silent = "none has run on this home"
-    elif ago <= 2 * SILENT_AFTER_MS:  # an ended core counts as silent for a minute, whenever it ended
-        silent = "none runs"
     else:
-        silent = f"none runs, last {words.ago(ago)} ago"
+        ago = since_words(core["silent_ms"])
+        silent = "none runs" if ago is None else f"none runs, last {ago} ago"
     return f"core: {silent}: nothing is polled"
 
 
@@ -152,10 +152,18 @@ def _session(row: dict[str, Any]) -> str:
     return f"{_safe(row['credential'])} for {_safe(row['run'])}: until {row['until']}, {left}"
 
 
+def _what(row: dict[str, Any]) -> str:
+    """`granted force-cancel at provider`: of an answer to a card its choice's label, which tells more than its kind."""
+    event, decision = str(row["event"]).replace("_", " "), str(row["decision"] or "").replace("_", " ")
+    detail = _safe(row["detail"]) if row["detail"] else ""
+    if row["event"] in _ANSWERS and detail:
+        return event if event.startswith(detail) else f"{event} {detail}"
+    return " ".join([event, *([decision] if decision else []), *([f"({detail})"] if detail else [])])
+
+
 def _decided(row: dict[str, Any]) -> str:
     who = row["operator"] or row["caller"]
-    parts = [row["event"].replace("_", " ") + (f" {row['decision']}" if row["decision"] else "")]
-    parts[0] += f" ({_safe(row['detail'])})" if row["detail"] else ""
+    parts = [_what(row)]
     parts += [_safe(row["operation_id"])] if row["operation_id"] else []
     parts += [f"by {_safe(who)}"] if who else []
     because = f": {_safe(row['text'])}" if row["text"] else ""

@@ -38,12 +38,15 @@ class ConsoleScreen(Screen[None]):
     """It stands beside the table: another one takes its place."""
     reads: bool = False
     """Something on it has a time of its own."""
+    says: ClassVar[bool] = False
+    """What was said last stands on it while it is young."""
     below: bool = False
     """One that stands beside the table may be opened over it."""
     BINDINGS: ClassVar[list[BindingType]] = []
 
     def __init__(self, state: State) -> None:
         super().__init__()
+        state.screen_opened()
         self.state = state
         self.ready = False
         """Composed: before it, there is nothing to draw on."""

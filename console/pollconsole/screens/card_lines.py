@@ -123,7 +123,7 @@ def choice_lines(option: Option, width: int) -> list[Line]:
 
 def priced_lines(head: Line, details: Sequence[str], width: int) -> list[Line]:
     """*head* of a choice, its costs beside it (each unbroken), then the sentences, packed: a card is read to its end
-    before it arms, so a line that is not needed is a key more to press."""
+    before it arms, so a line that is not needed is a key more to press. What must not be read past begins a line."""
     costs = [each for each in details if is_cost(each)]
     said = [each for each in details if each not in costs]
     quiet = tuple(text(f" {each}", "muted") for each in said if not each.startswith(_LOUD))
@@ -135,9 +135,7 @@ def priced_lines(head: Line, details: Sequence[str], width: int) -> list[Line]:
             lines.append((indent, (quiet[0][0].lstrip(), quiet[0][1]), *quiet[1:]))
     else:
         lines = [(*head, (" ", "text"), *quiet) if quiet else head]
-    if loud:
-        lines.append((indent, loud[0], *(span for each in loud[1:] for span in ((" ", "text"), each))))
-    return lines
+    return [*lines, *((indent, each) for each in loud)]
 
 
 def is_cost(detail: str) -> bool:
@@ -185,7 +183,7 @@ def guard_bar(view: GuardView) -> tuple[Line, Line, Line]:
         (f"  {view.marker}", "faint"),
     )
     prompt: Line = ((" ", "text"), (view.prompt, "attention-text" if view.step == 2 else "title"))
-    ignored = f"  ({view.rejected_keys} keys ignored)" if view.rejected_keys else ""
+    ignored = f"  ({words.counted(view.rejected_keys, 'key')} ignored)" if view.rejected_keys else ""
     return state, prompt, ((f" {safe(view.message, 160)}{ignored}", role),)
 
 

@@ -21,7 +21,7 @@ from pollconsole.screens.detail_lines import NAME, fact_lines
 from pollconsole.screens.searching import SearchingScreen
 from pollconsole.screens.story import StoryView
 from pollconsole.state import State
-from pollconsole.widgets import LinesView, OneLine
+from pollconsole.widgets import LinesView, OneLine, SaidLine
 from pollcore.facts import Instant, Moment, Operation
 
 
@@ -57,7 +57,7 @@ class DetailScreen(SearchingScreen):
     def compose(self) -> ComposeResult:
         yield OneLine(self.state, ground="footer", id="head")
         yield LinesView(self.state, id="facts", indent=NAME + 1)
-        yield OneLine(self.state, id="rule")
+        yield SaidLine(self.state, id="rule")
         yield StoryView(self.state, id="story")
         yield OneLine(self.state, ground="footer", id="foot")
 
@@ -92,14 +92,8 @@ class DetailScreen(SearchingScreen):
 
     def _draw_rule(self) -> None:
         """What is looked for and where it stands, or what was just said, else a rule."""
-        rule = self.query_one("#rule", OneLine)
-        sought, said = self.search_line(), self.said_line()
-        if sought:
-            rule.show(sought, said)
-        elif said:
-            rule.show(said)
-        else:
-            rule.show(((" story, UTC ", "faint"), ("-" * max(0, self.app.size.width - 14), "bar-empty")))
+        rule = ((" story, UTC ", "faint"), ("-" * max(0, self.app.size.width - 14), "bar-empty"))
+        self.draw_said(self.query_one("#rule", SaidLine), rule)
 
     def _draw_keys(self, asked: bool, ended: bool) -> None:
         if self.search_keys():

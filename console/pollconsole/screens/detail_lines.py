@@ -11,7 +11,7 @@ from typing import Final
 
 from pollconsole import rows, times, words
 from pollconsole.draw import Line, Span, text
-from pollcore.facts import MINUTE, Instant, Moment, Operation, Status, deadline_left
+from pollcore.facts import MINUTE, Instant, Moment, Operation, Status, deadline_left, end_seen_at, last_heard_at
 
 BAR: Final = 20
 NAME: Final = 12
@@ -48,7 +48,8 @@ def _times(operation: Operation) -> list[Line]:
     """Every time of the record, UTC and local."""
     http = operation.last_http
     known: list[tuple[str, Instant | None]] = [
-        ("submitted", operation.started_at),
+        ("job started", operation.started_at),
+        ("submitted", operation.submitted_at),
         ("deadline", operation.deadline_at),
         ("useful until", operation.useful_until),
         ("expires", operation.provider_expires_at),
@@ -86,11 +87,14 @@ def _budgets(operation: Operation, now: Moment, last: Instant | None, *, polled:
 
 
 def _time(operation: Operation, now: Moment, last: Instant | None) -> Line:
-    """What is used of the time; of an ended operation, how long it took until its last event."""
+    """What is used of the time; of an ended operation, how long it took: until its end was seen, else
+    until its last event."""
     whole = operation.deadline_at - operation.started_at
     deadline = (f"  deadline {times.short(operation.deadline_at, now.wall)}", "muted")
     if operation.status.is_end:
-        took = max(0, (last or _last_known(operation)) - operation.started_at)
+        ends = [at for at in (end_seen_at(operation), last) if at is not None]  # a decision may come long after it
+        end = min(ends, default=last_heard_at(operation) or operation.started_at)
+        took = max(0, end - operation.started_at)
         said = f"  took {words.span(took)} of {words.span(whole)}"
         return _pair("time", *rows.bar(took, whole, BAR), (said, "text"), deadline)
     left = deadline_left(operation, now)
@@ -102,13 +106,6 @@ def _time(operation: Operation, now: Moment, last: Instant | None) -> Line:
         (f", {words.span(left)} left" if left > 0 else ", over", "text" if left > whole * 0.1 else "danger"),
         deadline,
     )
-
-
-def _last_known(operation: Operation) -> Instant:
-    """The newest time that the record itself has: where the story is not read."""
-    http = operation.last_http
-    known = (http.answered_at if http else None, operation.last_fault_at, operation.memory.changed_at)
-    return max((at for at in known if at is not None), default=operation.started_at)
 
 
 def _next(operation: Operation, now: Moment, *, polled: bool) -> tuple[Span, ...]:
@@ -167,10 +164,14 @@ def _origin(operation: Operation, now: Moment) -> list[Line]:
         ("useful until ", operation.useful_until),
         ("provider expiry ", operation.provider_expires_at),
     ]
+    started = times.clock(operation.started_at, now.wall)
+    submitted = times.clock(operation.submitted_at, now.wall)
     who: tuple[Span, ...] = (
-        (times.clock(operation.started_at, now.wall), "text"),
+        (submitted, "text"),
         text(f" by {_who(given.caller, given.os_user or 'unknown user')}", "muted", 100),
     )
+    if started != submitted:
+        who = (*who, ("  job started ", "muted"), (started, "text"))
     for name, at in ends:
         if at is not None:
             late = "danger" if at - now.wall < 5 * MINUTE else "text"

@@ -19,7 +19,7 @@ from pollconsole.draw import Line, Span, fit, join, text
 from pollconsole.screens.base import bound
 from pollconsole.screens.searching import SearchingScreen
 from pollconsole.state import State
-from pollconsole.widgets import LinesView, OneLine, Table
+from pollconsole.widgets import LinesView, OneLine, SaidLine, Table
 from pollcore.facts import Moment, PollconsoleError
 
 LEAD: Final = 2
@@ -129,7 +129,7 @@ class ListingScreen(SearchingScreen):
         yield OneLine(self.state, id="columns")
         yield ListingTable(self.state, self.columns, id="listing")
         yield LinesView(self.state, id="pane", indent=NAME + 3)
-        yield OneLine(self.state, id="said")
+        yield SaidLine(self.state, id="said")
         yield OneLine(self.state, ground="footer", id="foot")
 
     @property
@@ -198,7 +198,7 @@ class ListingScreen(SearchingScreen):
         self._draw_heads()
         row = self.table.rows.get(self.table.cursor_id or "")
         self.query_one("#pane", LinesView).show(row.whole if row is not None else self._lines)
-        self.query_one("#said", OneLine).show(self.search_line() or self.said_line())
+        self.draw_said(self.query_one("#said", SaidLine))
         if not self.search_keys():
             more = [(self.key_of(name), does) for name, does in self.more_keys]
             look = ((self.key_of("search"), "search"), (self.key_of("read_anew"), "anew"))

@@ -25,7 +25,7 @@ from pollconsole.screens.operation_table import OperationTable, column_line, vie
 from pollconsole.screens.status_line import head_lines
 from pollconsole.screens.story import StoryView
 from pollconsole.state import State
-from pollconsole.widgets import LinesView, OneLine
+from pollconsole.widgets import LinesView, OneLine, SaidLine
 from pollcore.facts import SECOND, Moment
 
 SIDE_WIDTH: Final = 52
@@ -44,7 +44,7 @@ class LiveScreen(Narrowing):
     #greeting {{ height: 100%; width: 1fr; padding: 1 2; display: none; }}
     #side {{ width: {SIDE_WIDTH}; height: 100%; border-left: solid $panel; padding-left: 1; }}
     """
-    below = True
+    below = says = True
     BINDINGS: ClassVar[list[BindingType]] = [
         bound("down", "move(1)"),
         bound("up", "move(-1)"),
@@ -75,7 +75,7 @@ class LiveScreen(Narrowing):
             yield LinesView(self.state, id="greeting")
             yield StoryView(self.state, id="side")
         yield OneLine(self.state, id="strip")
-        yield OneLine(self.state, id="said")
+        yield SaidLine(self.state, id="said")
         yield OneLine(self.state, ground="footer", id="foot")
 
     def on_mount(self) -> None:
@@ -149,7 +149,7 @@ class LiveScreen(Narrowing):
 
     def _draw_columns(self) -> None:
         shape = self.table.shape if self.table.display else ()
-        self.query_one("#columns", OneLine).show(column_line(shape))
+        self.query_one("#columns", OneLine).show(column_line(shape, self.state.sort, reverse=self.state.reverse))
 
     def _draw_views(self, now: Moment) -> None:
         width = self.app.size.width
@@ -158,10 +158,10 @@ class LiveScreen(Narrowing):
 
     def _draw_said(self, now: Moment) -> None:
         """The newest message while it is young, else what the row under the cursor says."""
-        line = self.query_one("#said", OneLine)
+        line = self.query_one("#said", SaidLine)
         message = self.state.message
         if message is not None:
-            line.show(
+            line.say(
                 ((" ", "text"), (message.text, message.role)),
                 ((f"{self.key_of('messages')} messages ", "faint"),),
             )
@@ -236,7 +236,7 @@ class LiveScreen(Narrowing):
 
     def action_pause(self) -> None:
         self.state.paused = not self.state.paused
-        self.state.say("the screen stands still; the core goes on" if self.state.paused else "the screen goes on")
+        self.state.say("the screen is paused; the core goes on" if self.state.paused else "the screen goes on")
         self._redraw()
 
     def action_detail(self) -> None:

@@ -22,7 +22,7 @@ from pollconsole.draw import Line, text
 from pollconsole.screens.story import story_role
 from pollconsole.screens.text import LinesScreen
 from pollconsole.state import State
-from pollconsole.widgets import LinesView, OneLine
+from pollconsole.widgets import LinesView, OneLine, SaidLine
 from pollcore.facts import Instant, Moment, PollconsoleError
 
 MAX_EVENTS: Final = 1_500
@@ -54,7 +54,7 @@ class LogScreen(LinesScreen):
     def compose(self) -> ComposeResult:
         yield OneLine(self.state, ground="footer", id="head")
         yield LinesView(self.state, id="lines", indent=self.indent, follow=True)
-        yield OneLine(self.state, id="said")
+        yield SaidLine(self.state, id="said")
         yield OneLine(self.state, ground="footer", id="foot")
 
     def tick(self, now: Moment, changed: bool) -> None:

@@ -7,15 +7,26 @@ Source: spec V1.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from pollconsole import row_columns, rows
 from pollconsole.beats import is_polled
-from pollconsole.board import View
+from pollconsole.board import Sort, View
 from pollconsole.draw import Line, Span, fit, text, width_of
 from pollconsole.state import State
 from pollconsole.widgets import Table
 from pollcore.facts import Moment
+
+_SORTED: Final[Mapping[Sort, str]] = {
+    Sort.DEADLINE: "left",
+    Sort.NEXT: "next",
+    Sort.OPERATION: "operation",
+    Sort.PROVIDER: "provider",
+    Sort.STATUS: "status",
+    Sort.REQUESTS: "requests",
+}
+"""The column that an order goes by."""
 
 
 class OperationTable(Table):
@@ -74,13 +85,25 @@ class OperationTable(Table):
         return (f"{sign}*", role) if operation_id in board.pinned and sign != "*" else (f"{sign} ", role)
 
 
-def column_line(columns: Sequence[row_columns.Column]) -> Line:
-    """The names of the columns."""
-    line: Line = (("  ", "faint"),)
+def column_line(columns: Sequence[row_columns.Column], sort: Sort = Sort.ATTENTION, *, reverse: bool = False) -> Line:
+    """The names of the columns; `^LEFT`, or `v` where it is reversed: what the rows are ordered by. An order that no
+    column here tells has its sign before them; the order of a new console has none."""
+    sign, key = sign_of(reverse), _SORTED.get(sort)
+    aside = not any(column.key == key for column in columns) and (sort is not Sort.ATTENTION or reverse)
+    line: Line = ((f"{sign} ", "key") if aside and columns else ("  ", "faint"),)
     for number, column in enumerate(columns):
         gap = ((" ", "faint"),) if number else ()
-        line = (*line, *gap, (fit(column.head, column.width, right=column.right), "faint"))
+        if column.key == key:
+            head = fit(f"{sign}{column.head}"[: column.width], column.width, right=column.right), "key"
+        else:
+            head = fit(column.head, column.width, right=column.right), "faint"
+        line = (*line, *gap, head)
     return line
+
+
+def sign_of(reverse: bool) -> str:
+    """Of the order of rows."""
+    return "v" if reverse else "^"
 
 
 def _counts(state: State, now: Moment) -> dict[View, int]:
@@ -91,7 +114,7 @@ def _counts(state: State, now: Moment) -> dict[View, int]:
 
 def view_lines(state: State, now: Moment, width: int, *, typing: bool, found: int) -> tuple[Line, Line]:
     """The views with what each counts, or the filter; and the order, unless *width* has no room for it."""
-    order = f"{'v' if state.reverse else '^'}{state.sort.value} "
+    order = f"{sign_of(state.reverse)}{state.sort.value} "
     if typing or state.needle:
         typed: Line = ((f" / {state.needle}{'_' if typing else ''}", "attention" if typing else "key"),)
         if not typing:

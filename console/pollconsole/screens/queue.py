@@ -22,7 +22,7 @@ from pollconsole.screens.approvals import ABOUT, ApprovalsTable, what
 from pollconsole.screens.base import ConsoleScreen, bound
 from pollconsole.screens.cause_words import WHOLE_FROM, row_id, who, why, without_reason
 from pollconsole.state import State
-from pollconsole.widgets import OneLine, Table
+from pollconsole.widgets import OneLine, SaidLine, Table
 from pollcore.facts import Instant, Moment, PollconsoleError
 
 ID: Final = 24
@@ -99,7 +99,7 @@ class QueueScreen(ConsoleScreen):
     """Open questions. *approvals*: those that ask for an approval, else all others."""
 
     CSS = "#queue { height: 1fr; }"
-    below = True
+    below = says = True
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "back"),
         bound("down", "move(1)"),
@@ -124,7 +124,7 @@ class QueueScreen(ConsoleScreen):
         yield (ApprovalsTable if self.approvals else QueueTable)(self.state, id="queue")
         if self.approvals:
             yield OneLine(self.state, id="about")
-        yield OneLine(self.state, id="said")
+        yield SaidLine(self.state, id="said")
         yield OneLine(self.state, ground="footer", id="foot")
 
     @property
@@ -172,23 +172,25 @@ class QueueScreen(ConsoleScreen):
         self.call_after_refresh(self._draw_columns)
 
     def _say(self) -> None:
-        """The whole cause of a row that has no room for it; else what was said last."""
+        """The whole cause of a row that has no room for it; else what was said last, while it is young."""
         row, table = self.chosen, self.table
-        last = self.state.messages[-1] if self.state.messages else None
+        last, said = self.state.message, self.query_one("#said", SaidLine)
         line: Line = ()
         if isinstance(table, ApprovalsTable):
             about = ABOUT.get(row.questions[0].reason, "") if row is not None else ""
             self.query_one("#about", OneLine).show(((f" {about}", "muted"),))
-        if last is not None and last.young and last.said_s >= self._opened_s:  # what a card of this queue did
-            line = ((" ", "text"), (last.text, last.role))
-        elif row is not None and isinstance(table, ApprovalsTable):
+        if last is not None and last.said_s >= self._opened_s:  # what a card of this queue did
+            said.say(((" ", "text"), (last.text, last.role)))
+            return
+        if row is not None and isinstance(table, ApprovalsTable):
             found = table.asked.get(row.questions[0].escalation_id)
             line = ((" ", "text"), text(what(row, found), "title"), *_with(found))
         elif row is not None and len(row.questions) > 1:
             line = ((" cause: ", "muted"), text(row.cause, "title"))
         elif last is not None:
-            line = ((" ", "text"), (last.text, last.role))
-        self.query_one("#said", OneLine).show(line)
+            said.say(((" ", "text"), (last.text, last.role)))
+            return
+        said.show(line)
 
     def _fill(self) -> None:
         causes = cards_of(self.state.board, self.state.now().wall, approvals=self.approvals)

@@ -10,10 +10,11 @@ from typing import ClassVar, Final
 from textual import events
 from textual.binding import BindingType
 
-from pollconsole.draw import Line
+from pollconsole.draw import Line, width_of
 from pollconsole.safe import is_drawn
 from pollconsole.screens.base import ConsoleScreen, bound
 from pollconsole.state import State
+from pollconsole.widgets import SaidLine
 
 MAX_NEEDLE: Final = 60
 
@@ -26,6 +27,7 @@ class SearchingScreen(ConsoleScreen):
         bound("next_match", "match(1)"),
         bound("previous_match", "match(-1)"),
     ]
+    says = True
     searched = "this screen"
     """What is searched, in a sentence."""
 
@@ -59,6 +61,15 @@ class SearchingScreen(ConsoleScreen):
         if message is not None:
             return ((" ", "text"), (message.text, message.role), (" ", "text"))
         return ()
+
+    def draw_said(self, on: SaidLine, otherwise: Line = ()) -> None:
+        """What is looked for, and what was just said where that has room; without it that whole, else *otherwise*."""
+        sought, said = self.search_line(), self.said_line()
+        if said and not sought:
+            on.say(said)
+        else:
+            both = bool(sought) and width_of(sought) + width_of(said) < self.app.size.width
+            on.show(sought or otherwise, said if both else ())
 
     def search_keys(self) -> bool:
         """Whether words are typed now; then the last line names the keys for that."""

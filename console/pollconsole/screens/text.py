@@ -17,7 +17,7 @@ from pollconsole.help_keys import Section
 from pollconsole.screens.base import bound
 from pollconsole.screens.searching import SearchingScreen
 from pollconsole.state import MAX_MESSAGES, State
-from pollconsole.widgets import LinesView, OneLine
+from pollconsole.widgets import LinesView, OneLine, SaidLine
 from pollcore.facts import Moment
 
 _SIGNS = (
@@ -61,7 +61,7 @@ class LinesScreen(SearchingScreen):
     def compose(self) -> ComposeResult:
         yield OneLine(self.state, ground="footer", id="head")
         yield LinesView(self.state, id="lines", indent=self.indent)
-        yield OneLine(self.state, id="said")
+        yield SaidLine(self.state, id="said")
         yield OneLine(self.state, ground="footer", id="foot")
 
     def on_mount(self) -> None:
@@ -70,7 +70,7 @@ class LinesScreen(SearchingScreen):
     def tick(self, now: Moment, changed: bool) -> None:  # noqa: ARG002
         self.show_head(((f" {self.title_words}", "title"),), now)
         self.query_one(LinesView).show(self.content())
-        self.query_one("#said", OneLine).show(self.search_line() or self.said_line() or self.note())
+        self.draw_said(self.query_one("#said", SaidLine), self.note())
         if not self.search_keys():
             more = [(self.key_of(name), does) for name, does in self.more_keys]
             look = ((self.key_of("search"), "search"), (self.key_of("copy_all"), "copy"))

@@ -10,12 +10,11 @@ from __future__ import annotations
 import difflib
 import re
 import unicodedata
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from pollcore.contract import Contract
 from pollcore.contract.origins import covers, is_loopback, normalise_origin
-from pollcore.facts import BUYS_BEARER, Instant, Operation, Refused, iso
+from pollcore.facts import BUYS_BEARER, CredentialUnavailable, Instant, Operation, Refused, StopDetail, iso
 
 if TYPE_CHECKING:
     from pollcore.actions.spec import SubmitSpec
@@ -76,8 +75,8 @@ def check_wanted(contract: Contract, name: str) -> None:
 
 
 async def check_stored(credentials: Credentials, name: str, kind: str | None = None) -> None:
-    """For a command: raises Refused with near names where no credential of that name is stored, or one of another
-    kind than the contract's.
+    """For a command: raises Refused where no credential of that name is stored (with near names; with the absent
+    keyring first, where none can be), or one of another kind than the contract's.
 
     A library that hands a wait over first and stores the credential later gets the question of K2 instead.
     """
@@ -86,18 +85,25 @@ async def check_stored(credentials: Credentials, name: str, kind: str | None = N
     if name in known:
         _check_kind(name, known[name], kind)
         return
-    raise refuse_unstored(name, stored)
-
-
-def refuse_unstored(name: str, stored: Sequence[str] = ()) -> Refused:
-    """The refusal of a credential that is none of *stored*, with near names."""
+    absent = await _no_keyring(credentials, name)
+    if absent is not None:
+        raise Refused(f"--credential {name}: {absent}", code="credential")
     near = difflib.get_close_matches(name, stored, NEAR, 0.6)
     hint = f"did you mean {' or '.join(near)}?" if near else "`pollconsole credential list` shows what is."
-    return Refused(
+    raise Refused(
         f"--credential {name}: no credential of that name is stored; {hint} "
-        f"A new one: `pollconsole credential set {name}`",
+        f"A new one: `pollconsole credential set {name} --origin URL --kind KIND`",
         code="credential",
     )
+
+
+async def _no_keyring(credentials: Credentials, name: str) -> str | None:
+    """Why a credential that is not stored cannot be stored here, with the way out; None: it can be."""
+    try:
+        await credentials.info(name)
+    except CredentialUnavailable as error:
+        return str(error) if error.detail == StopDetail.KEYRING_ABSENT else None
+    return None
 
 
 def _check_kind(name: str, stored: str, wanted: str | None) -> None:

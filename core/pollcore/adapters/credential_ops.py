@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 import msgspec
@@ -49,6 +49,7 @@ async def set_credential(
     origins: Sequence[str],
     secret: Secret | None,
     now: Instant,
+    begin: Callable[[], Awaitable[None]] | None = None,
 ) -> CredentialInfo:
     """Store a credential or replace it; its secret is demanded every time. A mode that is set already stays, also
     when kind or origins change, and a new credential begins with the mode that a removed one of its name had (G2).
@@ -56,6 +57,7 @@ async def set_credential(
     Args:
         origins: URLs without a path; kept as `scheme://host:port`.
         secret: For kind header one line per header; for kind basic `user:password`.
+        begin: awaited once nothing is refused any more, before the first write.
 
     Raises:
         Refused: a value that cannot be used. CredentialUnavailable: the keyring. Stale: changed meanwhile, run again.
@@ -72,6 +74,8 @@ async def set_credential(
     former = await meta.get(name)
     mode = former.mode if former else await meta.left_mode(name) or CredentialMode.STANDING
     info = CredentialInfo(name=name, kind=kind, names=names, origins=pinned, mode=mode, created_at=now)
+    if begin is not None:
+        await begin()
     # first the entry, then the row, then the former entry: at no moment does a secret stand under origins not its own
     await write_secret(vault, info, kept)
     await meta.put(info, former)

@@ -119,7 +119,10 @@ class KeyringCredentials:
         self._key: bytes | None = None
 
     async def info(self, name: str) -> CredentialInfo:
-        """What may be known of it, read afresh, without the keyring. Raises CredentialUnavailable."""
+        """What may be known of it, read afresh; no secret is read. Raises CredentialUnavailable.
+
+        Of one that is not stored: `credential_missing`, or `keyring_absent` where nothing can be stored here at all.
+        """
         return await self._info(name)
 
     async def read(self, name: str, info: CredentialInfo | None = None) -> CredentialValue:
@@ -166,10 +169,18 @@ class KeyringCredentials:
     async def _info(self, name: str) -> CredentialInfo:
         info = await self._meta.get(name)
         if info is None:
-            raise CredentialUnavailable(
-                f"no credential {name}: pollconsole credential set {name}", StopDetail.CREDENTIAL_MISSING
-            )
+            raise await self._unstored(name)
         return info
+
+    async def _unstored(self, name: str) -> CredentialUnavailable:
+        """Why there is no credential *name*: where no keyring is, storing one would be refused, so that comes first."""
+        way = f"pollconsole credential set {name} --origin URL --kind KIND"
+        try:
+            await self._vault.aget(_DIGEST_KEY)
+        except CredentialUnavailable as error:
+            if error.detail == StopDetail.KEYRING_ABSENT:
+                return CredentialUnavailable(f"{error}; with a keyring: {way}", StopDetail.KEYRING_ABSENT)
+        return CredentialUnavailable(f"no credential {name}: {way}", StopDetail.CREDENTIAL_MISSING)
 
     def _is_good(self, kept: _Kept, info: CredentialInfo) -> bool:
         now = self._clock.now()
@@ -205,7 +216,8 @@ class KeyringCredentials:
         if value is None:
             self.forget(info.name)
             raise CredentialUnavailable(
-                f"the keyring holds no secret for {info.name} and its origins: pollconsole credential set {info.name}",
+                f"the keyring holds no secret for {info.name} and its origins: "
+                f"pollconsole credential set {info.name} --origin URL --kind KIND",
                 StopDetail.CREDENTIAL_MISSING,
             )
         if key is None:

@@ -244,7 +244,9 @@ def _requests(counted: Counted) -> Iterator[Any]:
     from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
 
     sent = CounterMetricFamily(
-        "pollconsole_requests", "Status requests by what came of them, since this process began.", labels=["outcome"]
+        "pollconsole_requests",
+        "Answers of status requests by what came of them, each operation's own, since this process began.",
+        labels=["outcome"],
     )
     for outcome, number in sorted(counted.answers.items()):
         sent.add_metric([outcome], number)

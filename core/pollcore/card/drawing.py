@@ -25,14 +25,17 @@ from pollcore.facts import (
     Moment,
     Operation,
     Request,
+    Status,
     StopReason,
     clock_time,
+    end_seen_at,
     iso,
 )
 from pollcore.story import Harmless, visible
 
 TITLE: Final = "External job needs a decision"
-_TIMES: Final = frozenset({"deadline", "useful_until", "last_possible_check"})
+LAST_CHECK: Final = "last_possible_check"
+_TIMES: Final = frozenset({"deadline", "useful_until", LAST_CHECK})
 _APPROVALS: Final = frozenset({StopReason.CALL_APPROVAL, StopReason.SESSION_APPROVAL})
 _CHECK_ACCESS: Final = "access, rotation, account scope, gateway"
 
@@ -117,7 +120,7 @@ def _fixed_lines(op: Operation | None, question: Escalation, now: Moment, harmle
             flat(op.operation_id, harmless),
             flat(op.submitted.job_id, harmless),
             "none yet" if op.last_known_state is None else flat(op.last_known_state, harmless),
-            span_words(now.wall - op.started_at),
+            _elapsed(op, now),
             f"{op.status_requests_used} of {op.max_status_requests}",
             _last_http(op, now),
         ]
@@ -127,6 +130,12 @@ def _fixed_lines(op: Operation | None, question: Escalation, now: Moment, harmle
         *(CardLine(label, value) for label, value in zip(labels, values, strict=True)),
         CardLine(stopped, question.reason.value),
     ]
+
+
+def _elapsed(op: Operation, now: Moment) -> str:
+    """Of a job that has ended: until its end was seen."""
+    end = end_seen_at(op)
+    return span_words((now.wall if end is None else end) - op.started_at)
 
 
 def _last_http(op: Operation, now: Moment) -> str:
@@ -156,8 +165,9 @@ def _further(
         ("Rate-limit answers:", f"{op.rate_limited_used} of {op.max_rate_limited}"),
         ("Last request:", _last_fault(op, now)),
         ("Provider request id:", op.last_http.request_id if op.last_http else None),
-        ("Submitted at:", when(op.started_at, wall)),
-        ("Next poll:", when(op.next_poll_at, wall) if op.next_poll_at is not None else None),
+        ("Job started at:", _started(op, wall)),
+        ("Submitted at:", when(op.submitted_at, wall)),
+        ("Next poll:", _next_poll(op, wall)),
         ("Asked by:", question.asked_by),
         ("Because:", question.because),
         ("Check:", _CHECK_ACCESS if question.reason is StopReason.AUTHORIZATION_DENIED else None),
@@ -176,6 +186,19 @@ def _further(
     if question.reason is StopReason.FIRST_USE and facts.first_use is not None:
         lines += first_use_lines(facts.first_use, harmless)
     return lines
+
+
+def _started(op: Operation, wall: Instant) -> str | None:
+    """Where it is another time than that of the hand-over, which the story tells."""
+    started = when(op.started_at, wall)
+    return None if started == when(op.submitted_at, wall) else started
+
+
+def _next_poll(op: Operation, wall: Instant) -> str | None:
+    """A record keeps its place in the schedule while it stands still; nothing goes out then."""
+    if op.status is Status.AWAITING_APPROVAL:
+        return "none before this is decided"
+    return when(op.next_poll_at, wall) if op.status is Status.WAITING and op.next_poll_at is not None else None
 
 
 def _expires(question: Escalation, now: Instant) -> str | None:
@@ -225,7 +248,8 @@ def _option(choice: Choice, now: Moment, harmless: Harmless) -> CardOption:
 
 
 def _effect(effect: Effect, now: Moment) -> str:
-    """`status requests 12 -> 16`, `deadline 11:00:00 UTC -> 11:15:00 UTC`."""
+    """`status requests 12 -> 16`, `deadline 11:00:00 UTC -> 11:15:00 UTC`. The last check is counted from the moment of
+    drawing, the grant counts it anew: `about`."""
 
     def side(value: int | str | None) -> str:
         if value is None:
@@ -235,9 +259,14 @@ def _effect(effect: Effect, now: Moment) -> str:
         return str(value)
 
     name = effect.what.replace("_", " ")
-    if effect.what == "last_possible_check":
-        return f"{name}: {side(effect.after)}"
+    if effect.what == LAST_CHECK:
+        return f"{name}: {about(side(effect.after), effect.after)}"
     return f"{name} {side(effect.before)} -> {side(effect.after)}{from_key(effect.what, effect.before, now.wall)}"
+
+
+def about(said: str, at: int | str | None) -> str:
+    """*said* of a time that a grant counts anew."""
+    return f"about {said}" if isinstance(at, int) else said
 
 
 def from_key(what: str, before: int | str | None, wall: Instant) -> str:

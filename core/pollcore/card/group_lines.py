@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from pollcore.card.drawing import from_key
+from pollcore.card.drawing import LAST_CHECK, about, from_key
 from pollcore.card.line import CardLine, flat
 from pollcore.card.ranges import MAX_WORDINGS, counted, figures, merged, times
 from pollcore.escalation.situation import span_words, when
@@ -21,8 +21,7 @@ from pollcore.facts import Choice, Escalation, Instant, Moment, Operation, clock
 from pollcore.story import Harmless
 
 TITLE: Final = "External jobs need one decision"
-_TIMES: Final = frozenset({"deadline", "useful_until", "last_possible_check"})
-_LAST_CHECK: Final = "last_possible_check"
+_TIMES: Final = frozenset({"deadline", "useful_until", LAST_CHECK})
 
 _HAPPENED: Final[dict[str, str]] = {
     "origin_down": "the provider's origin stopped answering: {rest}",
@@ -208,8 +207,9 @@ def _effect(effect: Effects, able: int, wall: Instant) -> str:
     name = effect.what.replace("_", " ")
     some = f" ({effect.count:,} of {able:,})" if effect.count < able else ""
     after = _side(effect.what, effect.after, wall)
-    if effect.what == _LAST_CHECK:
-        return f"{name}: {after}{some}"
+    if effect.what == LAST_CHECK:
+        known = next((value for value in effect.after if isinstance(value, int)), None)
+        return f"{name}: {about(after, known)}{some}"
     latest = max((value for value in effect.before if isinstance(value, int)), default=None)
     return f"{name} {_side(effect.what, effect.before, wall)} -> {after}{from_key(effect.what, latest, wall)}{some}"
 

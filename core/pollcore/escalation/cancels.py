@@ -13,6 +13,7 @@ from pollcore.escalation.room import Added
 from pollcore.escalation.situation import Situation, span_words, when
 from pollcore.escalation.waits import use_words
 from pollcore.facts import FORCE, MINUTE, ActionOutcome, Cancel, Choice, ChoiceKind, ForceCancel, Instant
+from pollcore.story.sentences import cancel_outcome
 
 
 def cancel_at_provider(s: Situation) -> list[Choice]:
@@ -61,7 +62,8 @@ def _said_by(cancel: Cancel) -> list[str]:
 
 def _sent(what: str, s: Situation, at: Instant, outcome: str | None) -> str:
     verb = "was sent" if what.startswith("the") else "was already sent"
-    return f"{what} {verb} at {when(at, s.now.wall)}, its outcome is {outcome or ActionOutcome.UNKNOWN.value}"
+    became = cancel_outcome(outcome or ActionOutcome.UNKNOWN.value)
+    return f"{what} {verb} at {when(at, s.now.wall)}, its outcome is {became}"
 
 
 def _cancel(

@@ -1,4 +1,4 @@
-"""The one view of record, question, contract and facts that all builders of choices share, with their small helpers.
+"""The one view of record, question, contract and facts that all builders of choices work on, and what they share.
 
 Job: effects, warnings, time that a choice needs. Must not know: which reason permits which choice.
 Source: spec E3 (what each choice shows), E4, E7, B5.
@@ -154,11 +154,14 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     def age_sentence(self, added: Added) -> str:
         """E3: how old the result would be."""
         age = self.after(added).deadline_at - self.operation.started_at
-        return f"a result could be up to {span_words(age)} old, counted from submission"
+        return f"a result could be up to {span_words(age)} old, counted from the job's start"
 
     def first_check_sentence(self) -> str:
-        at = first_check_at(self.operation, self.now, self.policy.schedule, self.facts.cooldown_until)
-        return f"the first check goes out at {when(at, self.now.wall)}"
+        """Told by guidance or cool-down that time is firm, else it is counted anew from the grant."""
+        op = self.operation
+        at = first_check_at(op, self.now, self.policy.schedule, self.facts.cooldown_until)
+        firm = at in (op.guidance_until, self.facts.cooldown_until)
+        return f"the first check goes out at {'' if firm else 'about '}{when(at, self.now.wall)}"
 
     def no_room(self, after: Operation) -> str | None:
         """E4: why no check could go out under the limits of *after*; None: one can."""

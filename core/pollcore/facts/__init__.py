@@ -48,7 +48,16 @@ from pollcore.facts.names import (
     StopReason,
     Verdict,
 )
-from pollcore.facts.operation import ActionRecord, Intent, Operation, Submitted, deadline_left, useful_left
+from pollcore.facts.operation import (
+    ActionRecord,
+    Intent,
+    Operation,
+    Submitted,
+    deadline_left,
+    end_seen_at,
+    last_heard_at,
+    useful_left,
+)
 from pollcore.facts.policy import (
     MAX_EXTEND_SIZES,
     MAX_FAILURES,
@@ -162,8 +171,10 @@ __all__ = [
     "Wait",
     "clock_time",
     "deadline_left",
+    "end_seen_at",
     "from_datetime",
     "iso",
+    "last_heard_at",
     "mask_url",
     "parse_instant",
     "to_datetime",

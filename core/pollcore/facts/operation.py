@@ -116,6 +116,21 @@ def deadline_left(operation: Operation, now: Moment) -> int:
     return min(wall, operation.deadline_boot - now.boot)
 
 
+def last_heard_at(operation: Operation) -> Instant | None:
+    """The newest time at which a request of it came to an end; None: none did."""
+    http = operation.last_http
+    known = (http.answered_at if http else None, operation.last_fault_at, operation.memory.changed_at)
+    return max((at for at in known if at is not None), default=None)
+
+
+def end_seen_at(operation: Operation) -> Instant | None:
+    """When the end of the job came to be known: nothing is asked after it. None: it is not known to have ended (a wait
+    that an operator closed leaves it running), or no time is."""
+    if not operation.status.is_end or operation.status is Status.CLOSED:
+        return None
+    return last_heard_at(operation)
+
+
 def useful_left(operation: Operation, now: Moment) -> int | None:
     """ms until `useful_until`; None: the workflow named no such time."""
     return None if operation.useful_until is None else operation.useful_until - now.wall

@@ -32,6 +32,25 @@ MAX_LISTED: Final = 1_000
 FEW_HOURS: Final = 2 * DAY
 """A report over so long counts by the hour, a longer one by the day."""
 SUPERSEDED: Final = "superseded"
+_RUN: Final = 512
+"""Numbers of requests that share one entry of what was seen."""
+
+
+class _Distinct:
+    """Which requests were met: a bit for each, because a report may hold millions and they are numbered in a row."""
+
+    def __init__(self) -> None:
+        self._runs: dict[int, int] = {}
+
+    def add(self, requests: Iterable[int]) -> int:
+        """How many of *requests* were not met before."""
+        new = 0
+        for run, place in (divmod(request, _RUN) for request in requests):
+            known, bit = self._runs.get(run, 0), 1 << place
+            if not known & bit:
+                self._runs[run] = known | bit
+                new += 1
+        return new
 
 
 class _Sums:
@@ -39,7 +58,8 @@ class _Sums:
 
     def __init__(self) -> None:
         self.operations = self.ended = self.escalated = self.overdue = 0
-        self.given = self.obeyed = self.requests = self.permitted = self.fixed = self.wrong = 0
+        self.given = self.obeyed = self.requests = self.sent = self.permitted = 0
+        self.fixed = self.wrong = 0
         self.waits: list[int] = []
 
     @property
@@ -65,6 +85,7 @@ class Tally:
         self._wrong: list[Contradiction] = []
         self._hours: dict[str, Counter[int]] = {"submitted": Counter(), "requests": Counter(), "questions": Counter()}
         self._open: list[int] = []
+        self._sent = _Distinct()
 
     def add(
         self,
@@ -72,15 +93,20 @@ class Tally:
         questions: Iterable[Escalation],
         found: Sequence[AuditEvent],
         states: States | None = None,
+        sent: Iterable[int] = (),
     ) -> None:
         """One operation with its questions and its events in the order written.
 
-        *states*: what its contract says of each state; None: what the events say is compared alone.
+        *states*: what its contract says of each state; None: what the events say is compared alone. *sent*: the numbers
+        of the requests that its counted ones went with (R39: several operations may share one); none: each counted one
+        is taken for a request of its own, as where an archive took the numbers away.
         """
         wrong = list(contradictions(op, found, self._now, states))
         self._wrong += wrong[: max(0, MAX_LISTED - len(self._wrong))]
         asked = list(questions)
         facts = list(requests_of(found))
+        numbers = tuple(sent)
+        new = self._sent.add(numbers) if numbers else len(facts)
         self._hours["submitted"][op.submitted_at // HOUR] += 1
         self._hours["requests"].update(fact.sent_at // HOUR for fact in facts)
         for sums in (self._all, self._providers.setdefault(op.submitted.provider, _Sums())):
@@ -91,6 +117,7 @@ class Tally:
             sums.given += sum(fact.obeyed is not None for fact in facts)
             sums.obeyed += sum(fact.obeyed is True for fact in facts)
             sums.requests += len(facts)
+            sums.sent += new
             sums.permitted += sum(fact.permitted for fact in facts)
             sums.fixed += _fixed(op, found, self._now, self._interval)
             sums.wrong += len(wrong)
@@ -119,6 +146,7 @@ class Tally:
             guidance_obeyed=sums.obeyed,
             share_guidance_obeyed=_share(sums.obeyed, sums.given),
             requests=sums.requests,
+            requests_sent=sums.sent,
             requests_permitted=sums.permitted,
             fixed_interval_requests=sums.fixed,
             decisions=times.decisions,
@@ -204,6 +232,7 @@ def _by_provider(name: str, sums: _Sums) -> ByProvider:
         share_ended_or_escalated=sums.share_settled(),
         share_guidance_obeyed=_share(sums.obeyed, sums.given),
         requests=sums.requests,
+        requests_sent=sums.sent,
         requests_permitted=sums.permitted,
         fixed_interval_requests=sums.fixed,
         contradictions=sums.wrong,

@@ -37,6 +37,7 @@ class ByProvider(msgspec.Struct, frozen=True, kw_only=True):
     share_ended_or_escalated: float | None
     share_guidance_obeyed: float | None
     requests: int
+    requests_sent: int
     requests_permitted: int
     fixed_interval_requests: int
     contradictions: int
@@ -78,10 +79,13 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     guidance_obeyed: int
     share_guidance_obeyed: float | None
     requests: int
+    """Counted: a request that several operations share is counted for each of them (B2, R39)."""
+    requests_sent: int
+    """What went out: each request once, however many operations it was counted for."""
     requests_permitted: int
-    """Sent inside budget and deadline, under no stop and no hold."""
+    """Of those counted: sent inside budget and deadline, under no stop and no hold."""
     fixed_interval_requests: int
-    """What a loop with a fixed interval would have sent in the same time."""
+    """What a loop with a fixed interval would have sent in the same time, to be held against *requests_sent*."""
     decisions: int
     open_questions: int
     median_time_to_decision: int | None

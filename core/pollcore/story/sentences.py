@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from pollcore.facts import DAY, AuditEvent, DelaySource, EventName, Instant, clock_time, iso
+from pollcore.facts import DAY, ActionOutcome, AuditEvent, DelaySource, EventName, Instant, clock_time, iso
 
 Parts = list[str | None]
 """What is said, in order; None: nothing to say there."""
@@ -204,6 +204,27 @@ def _answered(words: str) -> Teller:
     return tell
 
 
+def cancel_outcome(outcome: str) -> str:
+    """The outcome of a cancel for people. `done` in the records is that the provider took the request: nobody should
+    read it of a job that may run on."""
+    return "accepted" if outcome == ActionOutcome.DONE else outcome
+
+
+def _cancel_answered(words: str) -> Teller:
+    """What the answer to a cancel was. An HTTP code stands there once, whether or not the reading says it, too."""
+
+    def tell(event: AuditEvent) -> Parts:
+        got = f"received {event.http}" if event.http is not None else _words(event.fault)
+        detail = event.detail
+        if event.http is not None and detail is not None:
+            code, _, more = detail.partition(f"HTTP {event.http}")
+            detail = more.lstrip(":, ") if not code else detail
+        outcome = cancel_outcome(event.decision) if event.decision else None
+        return [f"{words}{_by(event)}", got, _words(outcome), _words(detail), event.text]
+
+    return tell
+
+
 _TELLERS: Final[dict[EventName, Teller]] = {
     EventName.SUBMITTED: _submitted,
     EventName.SENT: _sent,
@@ -226,8 +247,8 @@ _TELLERS: Final[dict[EventName, Teller]] = {
     EventName.SESSION_ENDED: _plain("session ended"),
     EventName.PAUSED: _paused,
     EventName.CANCEL_SENT: _answered("cancel sent to the provider"),
-    EventName.CANCEL_ANSWERED: _answered("cancel answered, which does not mean cancelled"),
-    EventName.FORCE_CANCEL_ANSWERED: _answered("force-cancel answered, which does not mean cancelled"),
+    EventName.CANCEL_ANSWERED: _cancel_answered("cancel answered, which does not mean cancelled"),
+    EventName.FORCE_CANCEL_ANSWERED: _cancel_answered("force-cancel answered, which does not mean cancelled"),
     EventName.RESUBMITTED: _answered("resubmitted as a new operation"),
     EventName.RESULT_FETCHED: _answered("result fetched"),
     EventName.RESULT_REVEALED: _plain("result pointer revealed"),

@@ -86,7 +86,7 @@ class Store:
 
     clock: Clock
     rows: dict[str, Operation] = field(default_factory=dict)
-    asked: list[Escalation] = field(default_factory=list)
+    open: list[Escalation] = field(default_factory=list)
     told: list[AuditEvent] = field(default_factory=list)
     beats: list[Worker] = field(default_factory=list)
     pauses: list[tuple[str, str | None, Instant]] = field(default_factory=list)
@@ -108,9 +108,12 @@ class Store:
     async def questions(self, operation_id: str | None = None, *, open_only: bool = True) -> Sequence[Escalation]:
         return [
             q
-            for q in self.asked
+            for q in self.open
             if operation_id in (None, q.operation_id) and not (open_only and q.decided_at is not None)
         ]
+
+    async def asked(self) -> Sequence[tuple[Operation, Escalation]]:
+        return [(self.rows[q.operation_id], q) for q in self.open if q.decided_at is None]
 
     async def credential_questions(self, *, open_only: bool = True) -> Sequence[Escalation]:
         return ()
@@ -122,7 +125,7 @@ class Store:
         return None
 
     async def questions_by_id(self, escalation_ids: Sequence[str]) -> dict[str, Escalation]:
-        return {q.escalation_id: q for q in self.asked if q.escalation_id in escalation_ids}
+        return {q.escalation_id: q for q in self.open if q.escalation_id in escalation_ids}
 
     async def contracts_known(self, digests: Sequence[str]) -> dict[str, ContractKnown]:
         return {digest: ContractKnown(digest=digest) for digest in digests}
@@ -137,7 +140,7 @@ class Store:
         return None
 
     async def counts(self) -> dict[str, int]:
-        found: dict[str, int] = {"questions": len(self.asked)}
+        found: dict[str, int] = {"questions": len(self.open)}
         for op in self.rows.values():
             found[op.status.value] = found.get(op.status.value, 0) + 1
         return found
@@ -159,6 +162,9 @@ class Store:
 
     async def health(self) -> Any:
         return SimpleNamespace(pauses=tuple(self.pauses))
+
+    async def intents(self, operation_id: str) -> Sequence[Any]:
+        return ()
 
     async def document(self, kind: str, name: str) -> bytes | None:
         return None
@@ -269,6 +275,9 @@ class FakeCore:
         self.vault = SimpleNamespace(describe=lambda: "tests.Backend")
         self.backend = Backend()
         self.credential_admin = SimpleNamespace(vault=Vault(Path("/home"), backend=self.backend), meta=MemoryMeta())
+
+    async def prepare(self) -> None:
+        """Its keys need no making."""
 
     @staticmethod
     def is_gone(owner: str, host: str) -> bool:

@@ -50,12 +50,26 @@ def test_show_json_has_every_promised_field(core: FakeCore, call: Call) -> None:
 @pytest.mark.rule("G5")
 def test_anyone_is_told_of_an_open_question_with_its_choices(core: FakeCore, call: Call) -> None:
     core.store.rows["op-1"] = make_operation(status=Status.ESCALATED)
-    core.store.asked = [make_question()]
+    core.store.open = [make_question()]
     shown = call("show", "op-1", "--json").json["escalation"]
     listed = call("escalations", "--json").json["escalations"]
     assert shown["choices"][0]["label"] == "extend 15 min / 4 checks"
     assert [(q["reason"], q["operation_id"]) for q in listed] == [("request_budget_exhausted", "op-1")]
     assert call("escalations").out.startswith("External job needs a decision\n")
+
+
+@pytest.mark.rule("E10", "V4")
+def test_questions_are_listed_by_what_ends_soonest_as_the_console_lists_them(core: FakeCore, call: Call) -> None:
+    for name, minutes in (("op-1", 50), ("op-2", 5)):
+        left = Instant(core.clock.now().wall + minutes * 60_000)
+        core.store.rows[name] = make_operation(name, status=Status.ESCALATED, deadline_at=left)
+    older = Instant(core.clock.now().wall - 3_600_000)
+    core.store.open = [
+        make_question("op-1", escalation_id="esc-1", cause="a", asked_at=older),
+        make_question("op-2", escalation_id="esc-2", cause="b"),
+    ]
+    listed = call("escalations", "--json").json["escalations"]
+    assert [one["operation_id"] for one in listed] == ["op-2", "op-1"]
 
 
 def test_an_unknown_operation_is_refused_with_near_names(core: FakeCore, call: Call) -> None:

@@ -66,6 +66,17 @@ def test_a_broken_setting_hides_no_other_finding(home: Path, call: Call) -> None
     assert found["sqlite"]["state"] == "ok"
 
 
+def test_a_settings_error_is_told_once_in_its_own_line(real_home: Path, call: Call) -> None:
+    assert call("list", "--home", str(real_home)).code == 0  # makes the store, which needs the settings to be opened
+    for name in ("config.toml", "nothing"):
+        (real_home / "config.toml").write_text("[ceiling]\n")
+        done = call("doctor", "--home", str(real_home))
+        assert (done.code, done.out.count("did you mean ceilings?")) == (1, 1), name
+        assert "x settings: " in done.out
+        assert ". store: not looked at: mend settings first" in done.out
+        (real_home / "pollconsole.db").unlink(missing_ok=True)
+
+
 def test_a_store_that_cannot_be_opened_hides_no_other_finding(
     home: Path, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,11 +19,11 @@ import pytest
 from tests.console.cli.test_process import PROGRAM, environment, run
 from tests.console.ptylib import Terminal
 from tests.console.screens.conftest import RealCore
-from tests.console.seed import HOSTILE, seeded, stopped
+from tests.console.seed import HOSTILE, NOW, seeded, stopped
 
 from pollconsole.cli import out, plain, plain_cards
 from pollconsole.cli.plain_cards import MAX_AT_ONCE, MAX_NAMES, Cards
-from pollcore.facts import Escalation, Operation, PollconsoleError, StopReason
+from pollcore.facts import MINUTE, Escalation, Instant, Operation, PollconsoleError, StopReason
 
 LIMIT_S = 60.0
 DECIDE_AT = plain.DECIDE_AT.encode()
@@ -51,24 +51,24 @@ def asked(*numbers: int, cause: str | None = None) -> tuple[list[Escalation], di
 def test_a_card_is_told_once_again_when_it_changed_and_once_more_when_it_is_gone() -> None:
     cards = Cards()
     questions, operations = asked(1, 2)
-    first = cards.look(questions, operations)
+    first = cards.look(questions, operations, NOW)
     assert [(card.number, card.again) for card in first.opened] == [(1, False), (2, False)]
-    assert cards.look(questions, operations) == plain_cards.Look()
+    assert cards.look(questions, operations, NOW) == plain_cards.Look()
     moved = operations[questions[1].operation_id]
     operations[moved.operation_id] = msgspec.structs.replace(moved, version=moved.version + 1)
-    (again,) = cards.look(questions, operations).opened
+    (again,) = cards.look(questions, operations, NOW).opened
     assert (again.number, again.again) == (2, True)
     assert "it changed" in plain_cards.head(again, "10:00:00")
-    gone = cards.look(questions[1:], operations)
+    gone = cards.look(questions[1:], operations, NOW)
     assert gone.gone == ((1, questions[0].operation_id),)
-    (later,) = cards.look(asked(3)[0], asked(3)[1]).opened
+    (later,) = cards.look(asked(3)[0], asked(3)[1], NOW).opened
     assert later.number == 3
 
 
 @pytest.mark.rule("E10")
 def test_many_operations_of_one_cause_are_one_card_that_names_the_others() -> None:
     questions, operations = asked(*range(1, 51), cause="origin_down:x")
-    look = Cards().look(questions, operations)
+    look = Cards().look(questions, operations, NOW)
     (card,) = look.opened
     assert len(card.others) == 49
     line = plain_cards.others_line(card)
@@ -76,9 +76,19 @@ def test_many_operations_of_one_cause_are_one_card_that_names_the_others() -> No
     assert line.endswith(f"and {49 - MAX_NAMES} more")
 
 
+@pytest.mark.rule("E10", "V4")
+def test_of_what_is_new_comes_first_what_ends_soonest_whatever_is_oldest() -> None:
+    later = stopped(1, StopReason.UNKNOWN_STATE, deadline_at=Instant(NOW + 9 * MINUTE), asked_ago=5 * MINUTE)
+    soon = stopped(2, StopReason.UNKNOWN_STATE, deadline_at=Instant(NOW + MINUTE), asked_ago=MINUTE)
+    rows = {each.operation.operation_id: each.operation for each in (later, soon)}
+    look = Cards().look([each.question for each in (later, soon) if each.question], rows, NOW)
+    told = [(card.number, card.question.operation_id) for card in look.opened]
+    assert told == [(1, soon.operation.operation_id), (2, later.operation.operation_id)]
+
+
 def test_a_flood_of_causes_is_told_in_part_and_counted() -> None:
     questions, operations = asked(*range(1, MAX_AT_ONCE + 8))
-    look = Cards().look(questions, operations)
+    look = Cards().look(questions, operations, NOW)
     assert (len(look.opened), look.counted) == (MAX_AT_ONCE, 7)
 
 

@@ -10,14 +10,14 @@ from pollconsole import words
 from pollconsole.cli import liveness, present
 from pollconsole.cli.wait import NO_CORE, START_GRACE_MS, STILL_WAITING, verdict
 from pollcore.facts import BootMs, Instant, Moment, Operation, Status, Submitted
-from pollcore.waiting import core_silence
+from pollcore.waiting import SILENT_AFTER_MS, core_silence, is_running, silent_ms
 
 START = Moment(Instant(1_772_445_600_000), BootMs(5_000_000), "boot-a")
 
 
 @dataclass(frozen=True)
 class Beat:
-    """A heartbeat as `liveness` reads it."""
+    """A heartbeat as `core_silence` reads it."""
 
     beat_at: Instant
     beat_boot: BootMs
@@ -70,10 +70,10 @@ def test_each_status_has_its_exit_code_whether_a_core_runs_or_not(status: Status
 
 @pytest.mark.rule("O8")
 def test_no_core_has_its_own_code_and_a_starting_one_gets_a_grace() -> None:
-    for silent in (None, liveness.SILENT_AFTER_MS + 1):
+    for silent in (None, SILENT_AFTER_MS + 1):
         assert judge(Status.WAITING, silent=silent, waited=START_GRACE_MS - 1) is None
         assert judge(Status.WAITING, silent=silent, waited=START_GRACE_MS) == NO_CORE
-    assert judge(Status.WAITING, silent=liveness.SILENT_AFTER_MS, waited=START_GRACE_MS) is None
+    assert judge(Status.WAITING, silent=SILENT_AFTER_MS, waited=START_GRACE_MS) is None
 
 
 @pytest.mark.rule("O8")
@@ -87,11 +87,11 @@ def test_the_timeout_tells_a_slow_job_from_a_missing_core() -> None:
 @pytest.mark.rule("O8")
 def test_heartbeats_of_this_boot_are_measured_by_the_clock_that_never_steps() -> None:
     stepped = Moment(Instant(START.wall + 86_400_000), BootMs(START.boot + 2_000), "boot-a")
-    assert liveness.silent_ms([Beat(START.wall, START.boot)], stepped) == 2_000
+    assert silent_ms([Beat(START.wall, START.boot)], stepped) == 2_000
     other = Beat(START.wall, BootMs(9_000_000), "boot-b")
-    assert liveness.silent_ms([other], START.after(70_000)) == 70_000
-    assert liveness.silent_ms([other, Beat(START.wall, START.boot)], START.after(1_000)) == 1_000
-    assert liveness.silent_ms([], START) is None
+    assert silent_ms([other], START.after(70_000)) == 70_000
+    assert silent_ms([other, Beat(START.wall, START.boot)], START.after(1_000)) == 1_000
+    assert silent_ms([], START) is None
 
 
 @pytest.mark.rule("O8")
@@ -102,13 +102,13 @@ def test_a_core_that_is_proved_to_have_ended_runs_no_more_however_fresh_its_hear
     def silence(*beats: Beat, after: int = 1_000) -> int | None:
         return core_silence(beats, START.after(after), lambda owner, host: (owner, host) in gone)
 
-    assert not liveness.is_running(silence(dead))
+    assert not is_running(silence(dead))
     assert "no core is running" in str(liveness.warning(silence(dead)))
     assert judge(Status.WAITING, silent=silence(dead), waited=START_GRACE_MS) == NO_CORE
     assert judge(Status.WAITING, silent=silence(dead), waited=START_GRACE_MS - 1) is None
     assert silence(dead, living) == 1_000
     assert silence(dead, after=200_000) == 200_000
-    assert liveness.is_running(silence(Beat(START.wall, START.boot, owner="dead", host="elsewhere")))
+    assert is_running(silence(Beat(START.wall, START.boot, owner="dead", host="elsewhere")))
     assert silence(Beat(START.wall, START.boot, kind="cli")) is None
 
 

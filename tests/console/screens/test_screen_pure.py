@@ -323,7 +323,8 @@ def test_when_a_row_begins_to_run_low_is_what_its_budgets_and_clocks_say(data: s
     )
     whole = row.deadline_at - row.started_at
     low = rows.time_left(row, moment) < whole / 10 or any(most - used < most / 10 for used, most in spent)
-    assert rows.runs_low(row, moment) == (low and not row.status.is_end)
+    found = rows.low_from(row)
+    assert (found is not None and found.at(moment)) == (low and not row.status.is_end)
     board = board_of(SeededRow(row))
     assert (board.ordered(View.LOW, "", Sort.ATTENTION, False, moment) != []) == (low and not row.status.is_end)
     counted = board.figures(moment).by_view

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given
@@ -16,7 +18,8 @@ from tests.console.seed import MOMENT, NOW, Seeded, operation, seeded, stopped
 from pollconsole import draw, row_columns, rows, short_words, words
 from pollconsole.beats import is_polled
 from pollconsole.board import Board, Sort, View
-from pollconsole.causes import by_cause, by_time_left
+from pollconsole.bridge.handover import _by_cause as handed_over_cards
+from pollconsole.causes import by_cause, by_time_left, in_order
 from pollconsole.mailbox import Beat, CoreRole, Delta
 from pollconsole.screens.card_lines import named_lines
 from pollconsole.screens.detail_lines import fact_lines
@@ -55,6 +58,20 @@ def test_what_ends_soonest_is_first_then_what_stands_still_then_the_oldest_and_w
     wanted = [each.operation.operation_id for each in IN_ORDER]
     assert ordered(*IN_ORDER) == wanted
     assert ordered(*reversed(IN_ORDER)) == wanted
+
+
+@pytest.mark.rule("E10", "V4", "V5")
+def test_the_command_line_and_the_hand_over_have_the_order_of_the_console() -> None:
+    pairs = [(each.operation, each.question) for each in reversed(IN_ORDER) if each.question]
+    rows = {operation.operation_id: operation for operation, _ in pairs}
+    wanted = [each.operation.operation_id for each in IN_ORDER]
+    assert [question.operation_id for question in in_order([q for _, q in pairs], rows, NOW)] == wanted
+    assert [one["operation_id"] for one in handed_over_cards(pairs, MOMENT)] == wanted
+
+
+def test_the_order_needs_no_screen() -> None:
+    code = "import sys, pollconsole.causes; sys.exit(any(name.startswith(('textual', 'rich')) for name in sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], timeout=60, check=False).returncode == 0
 
 
 @pytest.mark.rule("E10")

@@ -111,7 +111,7 @@ def test_it_shows_its_own_consequences_what_was_sent_before_and_its_own_window()
     assert "partial output" not in said, "the ordinary cancel's consequences are not its own"
     assert "irreversible: it deletes a result" in said
     assert "best effort: the provider may finish" in said
-    assert "the ordinary cancel was sent at 10:55:00 UTC, its outcome is done" in said
+    assert "the ordinary cancel was sent at 10:55:00 UTC, its outcome is accepted" in said
     assert "a force-cancel was already sent at 10:55:00 UTC, its outcome is unknown: this sends another" in said
     assert (found.minutes, found.checks) == (7, 3)
     deadline = next(effect for effect in found.effects if effect.what == "deadline")
