@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from pollconsole.cli import takeover
+from pollconsole.safe import safe
 from tests.console.cli.conftest import HOSTILE
 from tests.outside.world import World, until
 
@@ -76,6 +77,6 @@ def test_what_others_wrote_is_made_harmless() -> None:
     }  # fmt: skip
     lines = list(takeover.page(view))
     assert all(line.isprintable() for line in lines)
-    assert any("granted extend" in line for line in lines)
+    assert any(f"granted {safe(HOSTILE)}, {safe(HOSTILE)}, by" in line for line in lines)
     gone: dict[str, Any] = {"runs": False, "silent_ms": None, "running": []}
     assert "nothing is polled" in "\n".join(takeover.page({**view, "core": gone}))

@@ -191,7 +191,12 @@ async def test_a_decision_on_what_moved_meanwhile_is_refused_and_the_question_wa
         await until(pilot, lambda: "refused, nothing was done" in " ".join(why.lines), "the refusal is told")
         await until(pilot, lambda: "12 of 99" in screen_text(app), "the card is drawn anew")
         assert why.display
-        assert all(" ".join(line.split()) in " ".join(screen_text(app).split()) for line in why.lines)
+
+        def whole() -> bool:
+            shown = " ".join(screen_text(app).split())
+            return bool(why.lines) and all(" ".join(line.split()) in shown for line in why.lines)
+
+        await until(pilot, whole, "every line of the refusal is on the screen")
         await pilot.press("down")
         await until(pilot, lambda: not why.display, "the next key takes it away")
     assert fake.actions.decided == []
