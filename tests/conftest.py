@@ -103,7 +103,8 @@ def pytest_configure(config: pytest.Config) -> None:
         unknown = sorted(set(names) - set(servers.JOB_SERVERS))
         if unknown:
             raise pytest.UsageError(f"--servers: unknown {unknown}; known are {', '.join(servers.JOB_SERVERS)}")
-        folder = Path(config.cache.mkdir("servers")) if config.cache else Path(".pytest_cache/servers").resolve()
+        cache = getattr(config, "cache", None)  # none with -p no:cacheprovider
+        folder = Path(cache.mkdir("servers")) if cache else Path(".pytest_cache/servers").resolve()
         config.stash[_started] = servers.start(names, folder)
         os.environ[servers.VARIABLE] = str(folder)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import urllib.request
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,33 +25,13 @@ from tests.support.servers import JobServer
 pytestmark = [pytest.mark.slow, pytest.mark.server("moto")]
 
 
-def machines(server: JobServer) -> Any:
-    return aws.StateMachines(server)
-
-
-def queries(server: JobServer) -> Any:
-    return aws.Queries(server)
-
-
-def jobs(server: JobServer) -> Any:
-    return aws.Jobs(server)
-
-
-def slow_queries(server: JobServer) -> Any:
-    return aws.Queries(server, "slow")
-
-
-def slow_jobs(server: JobServer) -> Any:
-    return aws.Jobs(server, "slow")
-
-
 ENDS = [
-    pytest.param(machines, "succeeding", Status.SUCCEEDED, "SUCCEEDED", None, id="sfn-succeeded"),
-    pytest.param(machines, "failing", Status.FAILED, "FAILED", "Asked: asked to fail", id="sfn-failed"),
-    pytest.param(machines, "late", Status.EXPIRED, "TIMED_OUT", None, id="sfn-timed-out"),
-    pytest.param(queries, "succeeding", Status.SUCCEEDED, "SUCCEEDED", None, id="athena-succeeded"),
-    pytest.param(jobs, "succeeding", Status.SUCCEEDED, "SUCCEEDED", None, id="batch-succeeded"),
-    pytest.param(slow_jobs, "failing", Status.FAILED, "FAILED", None, id="batch-failed"),
+    pytest.param(aws.StateMachines, "succeeding", Status.SUCCEEDED, "SUCCEEDED", None, id="sfn-succeeded"),
+    pytest.param(aws.StateMachines, "failing", Status.FAILED, "FAILED", "Asked: asked to fail", id="sfn-failed"),
+    pytest.param(aws.StateMachines, "late", Status.EXPIRED, "TIMED_OUT", None, id="sfn-timed-out"),
+    pytest.param(aws.Queries, "succeeding", Status.SUCCEEDED, "SUCCEEDED", None, id="athena-succeeded"),
+    pytest.param(aws.Jobs, "succeeding", Status.SUCCEEDED, "SUCCEEDED", None, id="batch-succeeded"),
+    pytest.param(partial(aws.Jobs, which="slow"), "failing", Status.FAILED, "FAILED", None, id="batch-failed"),
 ]
 
 
@@ -84,7 +65,7 @@ async def test_a_job_of_aws_ends_as_what_it_is(
 
 @pytest.mark.rule("S2", "S10")
 async def test_waiting_states_of_aws_are_told_on_the_way(tmp_path: Path, job_server: Get) -> None:
-    job = slow_jobs(job_server("moto"))
+    job = aws.Jobs(job_server("moto"), "slow")
 
     async def body(core: Core) -> None:
         operation = await handed_over(core, job.start("failing"))
@@ -101,10 +82,10 @@ async def test_waiting_states_of_aws_are_told_on_the_way(tmp_path: Path, job_ser
 @pytest.mark.parametrize(
     ("make", "status", "state"),
     [
-        pytest.param(machines, Status.CANCELLED, "ABORTED", id="sfn"),
-        pytest.param(slow_queries, Status.CANCELLED, "CANCELLED", id="athena"),
+        pytest.param(aws.StateMachines, Status.CANCELLED, "ABORTED", id="sfn"),
+        pytest.param(partial(aws.Queries, which="slow"), Status.CANCELLED, "CANCELLED", id="athena"),
         # moto sends no isTerminated: by the contract a FAILED without it is a failure
-        pytest.param(slow_jobs, Status.FAILED, "FAILED", id="batch"),
+        pytest.param(partial(aws.Jobs, which="slow"), Status.FAILED, "FAILED", id="batch"),
     ],
 )
 async def test_a_granted_cancel_ends_a_job_of_aws(
@@ -136,8 +117,8 @@ async def test_a_granted_cancel_ends_a_job_of_aws(
 @pytest.mark.parametrize(
     ("make", "detail"),
     [
-        pytest.param(machines, StopDetail.UNEXPECTED_STATUS, id="sfn"),  # 400 ExecutionDoesNotExist
-        pytest.param(jobs, StopDetail.NOT_FOUND, id="batch"),  # an empty list
+        pytest.param(aws.StateMachines, StopDetail.UNEXPECTED_STATUS, id="sfn"),  # 400 ExecutionDoesNotExist
+        pytest.param(aws.Jobs, StopDetail.NOT_FOUND, id="batch"),  # an empty list
     ],
 )
 async def test_an_id_that_aws_does_not_know_is_no_failure_of_the_job(

@@ -28,32 +28,8 @@ from tests.support.servers import JobServer
 pytestmark = [pytest.mark.slow, pytest.mark.server("moto")]
 
 
-def runs(server: JobServer) -> Any:
-    return aws.JobRuns(server)
-
-
-def slow_runs(server: JobServer) -> Any:
-    return aws.JobRuns(server, "slow")
-
-
-def builds(server: JobServer) -> Any:
-    return aws.Builds(server)
-
-
-def statements(server: JobServer) -> Any:
-    return aws.Statements(server)
-
-
-def detections(server: JobServer) -> Any:
-    return aws.Detections(server)
-
-
-def machines(server: JobServer) -> Any:
-    return aws.StateMachines(server)
-
-
 @pytest.mark.rule("S2", "S4", "S9", "H1", "X4", "K5")
-@pytest.mark.parametrize("make", [pytest.param(runs, id="glue"), pytest.param(detections, id="textract")])
+@pytest.mark.parametrize("make", [pytest.param(aws.JobRuns, id="glue"), pytest.param(aws.Detections, id="textract")])
 async def test_a_job_that_succeeds_ends_as_a_success(
     make: Callable[[JobServer], Any], tmp_path: Path, job_server: Get
 ) -> None:
@@ -71,7 +47,7 @@ async def test_a_job_that_succeeds_ends_as_a_success(
 
 @pytest.mark.rule("S2", "S10")
 async def test_the_states_of_a_glue_run_are_told_on_the_way(tmp_path: Path, job_server: Get) -> None:
-    job = runs(job_server("moto"))
+    job = aws.JobRuns(job_server("moto"))
 
     async def body(core: Core) -> None:
         operation = await handed_over(core, job.start("succeeding"), job)
@@ -85,7 +61,7 @@ async def test_the_states_of_a_glue_run_are_told_on_the_way(tmp_path: Path, job_
 
 @pytest.mark.rule("S4")
 async def test_a_build_that_is_said_to_be_done_and_not_complete_is_no_success(tmp_path: Path, job_server: Get) -> None:
-    job = builds(job_server("moto"))
+    job = aws.Builds(job_server("moto"))
 
     async def body(core: Core) -> None:
         operation = await handed_over(core, job.start("succeeding"))
@@ -98,7 +74,7 @@ async def test_a_build_that_is_said_to_be_done_and_not_complete_is_no_success(tm
 
 @pytest.mark.rule("E5", "O5", "G2")
 async def test_a_granted_cancel_ends_a_statement_of_redshift(tmp_path: Path, job_server: Get) -> None:
-    job = statements(job_server("moto"))
+    job = aws.Statements(job_server("moto"))
 
     async def body(core: Core) -> None:
         operation = await handed_over(core, job.start("endless"))
@@ -118,7 +94,7 @@ async def test_a_granted_cancel_ends_a_statement_of_redshift(tmp_path: Path, job
 @pytest.mark.rule("E5", "O5")
 async def test_a_stop_of_a_glue_run_that_met_a_fault_is_unknown_and_sent_once(tmp_path: Path, job_server: Get) -> None:
     """Fails when moto learns BatchStopJobRun: then it belongs to the granted cancels."""
-    job = slow_runs(job_server("moto"))
+    job = aws.JobRuns(job_server("moto"), "slow")
 
     async def body(core: Core) -> None:
         operation = await handed_over(core, job.start("endless"), job)
@@ -140,10 +116,12 @@ async def test_a_stop_of_a_glue_run_that_met_a_fault_is_unknown_and_sent_once(tm
 @pytest.mark.parametrize(
     ("make", "named", "detail"),
     [
-        pytest.param(runs, "JobRunId", StopDetail.NOT_FOUND, id="glue"),  # 400 EntityNotFoundException
-        pytest.param(builds, "build.id", StopDetail.NOT_FOUND, id="codebuild"),  # an empty list
-        pytest.param(statements, "Id", StopDetail.UNEXPECTED_STATUS, id="redshift"),  # 400 ResourceNotFoundException
-        pytest.param(detections, "JobId", StopDetail.UNEXPECTED_STATUS, id="textract"),  # 400 InvalidJobIdException
+        pytest.param(aws.JobRuns, "JobRunId", StopDetail.NOT_FOUND, id="glue"),  # 400 EntityNotFoundException
+        pytest.param(aws.Builds, "build.id", StopDetail.NOT_FOUND, id="codebuild"),  # an empty list
+        pytest.param(
+            aws.Statements, "Id", StopDetail.UNEXPECTED_STATUS, id="redshift"
+        ),  # 400 ResourceNotFoundException
+        pytest.param(aws.Detections, "JobId", StopDetail.UNEXPECTED_STATUS, id="textract"),  # 400 InvalidJobIdException
     ],
 )
 async def test_an_id_that_moto_does_not_know_is_no_failure_of_the_job(
@@ -167,8 +145,8 @@ async def test_an_id_that_moto_does_not_know_is_no_failure_of_the_job(
 @pytest.mark.parametrize(
     ("make", "field", "value"),
     [
-        pytest.param(machines, "output", '{"n": 1}', id="sfn"),
-        pytest.param(detections, "Blocks", [], id="textract"),
+        pytest.param(aws.StateMachines, "output", '{"n": 1}', id="sfn"),
+        pytest.param(aws.Detections, "Blocks", [], id="textract"),
     ],
 )
 async def test_what_a_success_permits_to_fetch_is_fetched_by_a_signed_request(
