@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+import urllib.error
 import urllib.request
 import uuid
 from typing import Any
@@ -10,15 +12,29 @@ from typing import Any
 from tests.support.servers import JobServer
 
 TIMEOUT_S = 20
+BUSY = 503
+"""Prefect's word for "my SQLite was locked, nothing is done, ask again"; its own client does that, too."""
+BUSY_LIMIT_S = 30
+BUSY_PAUSE_S = 0.5
 
 
 def call(method: str, url: str, body: Any = None, headers: dict[str, str] | None = None) -> Any:
-    """One JSON request; the decoded answer."""
+    """One JSON request, sent again while the server is busy, at most BUSY_LIMIT_S; the decoded answer.
+
+    Every request here may be repeated: it only reads, or carries an idempotency key, or was answered with "not done".
+    """
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(url, data, {"Content-Type": "application/json", **(headers or {})}, method=method)
-    with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:
-        text = answer.read()
-    return json.loads(text) if text else None
+    end = time.monotonic() + BUSY_LIMIT_S
+    while True:
+        try:
+            with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:
+                text = answer.read()
+            return json.loads(text) if text else None
+        except urllib.error.HTTPError as error:
+            if error.code != BUSY or time.monotonic() > end:
+                raise
+            time.sleep(BUSY_PAUSE_S)
 
 
 class Aria2:
