@@ -6,10 +6,11 @@ is made safe for a terminal (a JSON encoder escapes control characters; people's
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from pollcore.facts import (
+    EFFECT_TIMES,
     AuditEvent,
     Choice,
     Effect,
@@ -21,7 +22,6 @@ from pollcore.facts import (
     mask_url,
 )
 
-_TIMES: Final = frozenset({"deadline", "useful_until", "last_possible_check"})
 MAX_DEPTH: Final = 32
 """Of a result pointer's fields; anything deeper is shown as `...`."""
 
@@ -82,6 +82,7 @@ def operation_view(
         "extensions": op.extensions_used,
         "contract_digest": op.contract_digest,
         "credential": op.credential,
+        "unknown_actions": list(op.memory.unknown_actions),
         "resubmit_of": given.resubmit_of,
         "version": op.version,
     }
@@ -162,7 +163,7 @@ def choice_view(choice: Choice) -> dict[str, Any]:
 
 def _effect_view(effect: Effect) -> dict[str, Any]:
     def side(value: int | str | None) -> int | str | None:
-        return iso(Instant(value)) if effect.what in _TIMES and isinstance(value, int) else value
+        return iso(Instant(value)) if effect.what in EFFECT_TIMES and isinstance(value, int) else value
 
     return {"what": effect.what, "before": side(effect.before), "after": side(effect.after)}
 
@@ -194,18 +195,3 @@ def event_view(event: AuditEvent) -> dict[str, Any]:
         "text": event.text,
         "notes": list(event.notes),
     }
-
-
-def operations_view(operations: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """`list --json` of operation views."""
-    return {"operations": list(operations)}
-
-
-def escalations_view(questions: Iterable[tuple[Escalation, Sequence[Choice]]]) -> dict[str, Any]:
-    """`escalations --json`."""
-    return {"escalations": [question_view(question, choices) for question, choices in questions]}
-
-
-def events_view(events: Iterable[AuditEvent]) -> dict[str, Any]:
-    """`audit show --json`."""
-    return {"events": [event_view(event) for event in events]}

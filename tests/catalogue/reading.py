@@ -24,7 +24,6 @@ from pollcore.facts import (
     Exchange,
     Instant,
     Memory,
-    Moment,
     Observation,
     Operation,
     Status,
@@ -115,7 +114,7 @@ def read_answer(api: Api, given: dict[str, Any], memory: Memory | None = None) -
     raw = given["raw"].encode() if "raw" in given else json.dumps(given["body"]).encode() if "body" in given else b""
     headers = tuple((name.lower(), value) for name, value in given.get("headers", {}).items())
     answer = Answer(given.get("status", 200), headers, raw, Instant(at - 50), at)
-    return read(contract, operation, (Exchange(step, url, answer),), Moment(at, BootMs(60_000), "boot"))
+    return read(contract, operation, (Exchange(step, url, answer),))
 
 
 def whole(api: Api, body: Any, *, ended: bool = False) -> dict[str, Any]:

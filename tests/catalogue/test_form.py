@@ -109,6 +109,16 @@ def test_it_reads_without_a_finding(api: Api) -> None:
     assert len(text(api.contract).splitlines()) <= MAX_LINES
 
 
+@pytest.mark.rule("S2")
+@pytest.mark.parametrize("api", BY_API)
+def test_it_says_never_where_the_api_has_no_such_state_and_nowhere_else(api: Api) -> None:
+    said = {state.verdict.value for state in api.states}
+    absent = {name for name in ("waiting", "failed") if name not in said}
+    never = contract_of(api).table.never
+    assert set(never) == absent
+    assert all(re.search(r"\(.+\)$", evidence) for evidence in never.values()), "names no source"
+
+
 @pytest.mark.rule("X7")
 @pytest.mark.parametrize("api", BY_API)
 def test_it_names_its_sources_and_what_nobody_confirmed(api: Api) -> None:

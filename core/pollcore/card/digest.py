@@ -15,7 +15,17 @@ import msgspec
 
 from pollcore.card.drawing import Card
 from pollcore.escalation.approvals import request_facts
-from pollcore.facts import LEAVE_THE_WAIT_GOING, MINUTE, Choice, Escalation, Operation, Request
+from pollcore.facts import (
+    EFFECT_TIMES,
+    LAST_CHECK,
+    LEAVE_THE_WAIT_GOING,
+    MINUTE,
+    Choice,
+    Escalation,
+    Operation,
+    Request,
+    stop_in_force,
+)
 
 _ENCODER = msgspec.json.Encoder(order="deterministic")
 
@@ -36,7 +46,7 @@ def bound(shown: Card) -> bytes:
 
 
 def _bound(op: Operation | None, question: Escalation, choices: Sequence[Choice], request: Request | None) -> bytes:
-    goes_on = question.reason in LEAVE_THE_WAIT_GOING and (op is None or op.stop_reason is None)
+    goes_on = question.reason in LEAVE_THE_WAIT_GOING and (op is None or stop_in_force(op) is None)
     return _ENCODER.encode(
         {
             "question": question.escalation_id,
@@ -81,7 +91,7 @@ def _choice(choice: Choice, op: Operation | None) -> dict[str, Any]:
         effect.what == "deadline" and effect.after == op.deadline_at + choice.minutes * MINUTE
         for effect in choice.effects
     )
-    running = {"last_possible_check"} | (set() if firm else {"deadline", "useful_until"})
+    running = {LAST_CHECK} if firm else EFFECT_TIMES
     return {
         "key": choice.key,
         "kind": choice.kind.value,
@@ -97,6 +107,6 @@ def _choice(choice: Choice, op: Operation | None) -> dict[str, Any]:
             [effect.what, effect.before, effect.after] for effect in choice.effects if effect.what not in running
         ],
         "moves": sorted(
-            effect.what for effect in choice.effects if effect.what in running and effect.what != "last_possible_check"
+            effect.what for effect in choice.effects if effect.what in running and effect.what != LAST_CHECK
         ),
     }

@@ -18,6 +18,8 @@ from pollcore.escalation.approvals import ANSWER_MS
 from pollcore.escalation.situation import span_words, when
 from pollcore.facts import (
     DAY,
+    EFFECT_TIMES,
+    LAST_CHECK,
     Choice,
     Effect,
     Escalation,
@@ -34,8 +36,6 @@ from pollcore.facts import (
 from pollcore.story import Harmless, visible
 
 TITLE: Final = "External job needs a decision"
-LAST_CHECK: Final = "last_possible_check"
-_TIMES: Final = frozenset({"deadline", "useful_until", LAST_CHECK})
 _APPROVALS: Final = frozenset({StopReason.CALL_APPROVAL, StopReason.SESSION_APPROVAL})
 _CHECK_ACCESS: Final = "access, rotation, account scope, gateway"
 
@@ -254,7 +254,7 @@ def _effect(effect: Effect, now: Moment) -> str:
     def side(value: int | str | None) -> str:
         if value is None:
             return "none"
-        if effect.what in _TIMES and isinstance(value, int):
+        if effect.what in EFFECT_TIMES and isinstance(value, int):
             return when(Instant(value), now.wall)
         return str(value)
 

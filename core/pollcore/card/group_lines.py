@@ -13,19 +13,20 @@ from typing import Final
 
 import msgspec
 
-from pollcore.card.drawing import LAST_CHECK, about, from_key
+from pollcore.card.drawing import about, from_key
 from pollcore.card.line import CardLine, flat
 from pollcore.card.ranges import MAX_WORDINGS, counted, figures, merged, times
 from pollcore.escalation.situation import span_words, when
-from pollcore.facts import Choice, Escalation, Instant, Moment, Operation, clock_time
+from pollcore.facts import EFFECT_TIMES, LAST_CHECK, Choice, Escalation, Instant, Moment, Operation, clock_time
 from pollcore.story import Harmless
 
 TITLE: Final = "External jobs need one decision"
-_TIMES: Final = frozenset({"deadline", "useful_until", LAST_CHECK})
 
 _HAPPENED: Final[dict[str, str]] = {
     "origin_down": "the provider's origin stopped answering: {rest}",
     "shared_cooldown": "the provider asked for a pause that ends after the deadline: {rest}",
+    "paused": "the provider was paused by hand until the deadline: {rest}",
+    "capped": "the caps of the provider left no room for a request before the deadline: {rest}",
     "unknown_state": "the provider reports a state that the contract does not list: {rest}",
     "needs_human": "the provider waits for a person: {rest}",
     "delivery_ambiguous": "requests may have been sent, their answers were lost: {rest}",
@@ -187,7 +188,9 @@ def details(
     if alone:
         return tuple(flat(row, harmless) for row in [*rows, f"cannot be chosen here: {alone}"])
     if 0 < len(able) < all_of:
-        rows.append(f"for {len(able):,} of {all_of:,} operations; the other {all_of - len(able):,} are not touched")
+        others = all_of - len(able)
+        are = "is" if others == 1 else "are"
+        rows.append(f"for {len(able):,} of {all_of:,} operations; the other {others:,} {are} not touched")
     leads = Counter(flat(choice.leads_to, harmless) for choice in able if choice.leads_to)
     rows += _told(merged(leads, wall), len(able))
     warned = Counter(flat(warning, harmless) for choice in able for warning in choice.warnings)
@@ -199,7 +202,7 @@ def details(
     if left:
         rows.append(f"cannot be chosen for {sum(count for _, count in left):,} more, for {len(left):,} other reasons")
     if missing:
-        rows.append(f"not offered to {missing:,} operations of the list")
+        rows.append(f"not offered to {missing:,} operation{'' if missing == 1 else 's'} of the list")
     return tuple(flat(row, harmless) for row in rows)
 
 
@@ -219,7 +222,7 @@ def _side(what: str, values: Sequence[int | str | None], wall: Instant) -> str:
     texts = [value for value in values if isinstance(value, str)]
     said = []
     if whole:
-        said.append(times([Instant(value) for value in whole], wall) if what in _TIMES else figures(whole))
+        said.append(times([Instant(value) for value in whole], wall) if what in EFFECT_TIMES else figures(whole))
     if texts:
         said.append(counted(texts) if len(texts) <= MAX_WORDINGS else f"{len(texts):,} different ones")
     if None in values:

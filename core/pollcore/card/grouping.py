@@ -18,15 +18,13 @@ from pollcore.card.group_lines import Effects
 from pollcore.card.line import CardLine, flat
 from pollcore.card.members import Asked, ChoiceName, Member, member
 from pollcore.card.outliers import outliers_of
+from pollcore.escalation import ALWAYS, MAX_CHOICES
 from pollcore.facts import Choice, ChoiceKind, Escalation, Instant, Moment, Operation, Policy
 from pollcore.story import Harmless, visible
 
 MAX_SOONEST: Final = 5
 MAX_OUTLIERS: Final = 20
 """Named one by one on the card; the number of all is there too, and the list names every one."""
-MAX_CHOICES: Final = 9
-"""One digit each."""
-_LAST: Final = (ChoiceKind.INSPECT, ChoiceKind.CLOSE)
 ONE_BY_ONE: Final[dict[ChoiceKind, str]] = {
     ChoiceKind.CANCEL_AT_PROVIDER: "each cancel is a request of its own: decide it on the operation's own card",
     ChoiceKind.RESUBMIT: "each resubmission is a request of its own: decide it on the operation's own card",
@@ -196,10 +194,10 @@ def _choices(members: Sequence[Member], now: Moment, harmless: Harmless) -> tupl
         for choice in each.choices:
             found.setdefault(each.named(choice), []).append((each.operation.operation_id, choice))
     able = {name: [pair for pair in pairs if pair[1].unavailable is None] for name, pairs in found.items()}
-    order = sorted(found, key=lambda name: _LAST.index(name[0]) + 1 if name[0] in _LAST else 0)
+    order = sorted(found, key=lambda name: ALWAYS.index(name[0]) + 1 if name[0] in ALWAYS else 0)
     # nine digits: what the fewest operations share goes first, their own cards still have it
     while len(order) > MAX_CHOICES:
-        order.remove(min((name for name in order if name[0] not in _LAST), key=lambda name: len(able[name])))
+        order.remove(min((name for name in order if name[0] not in ALWAYS), key=lambda name: len(able[name])))
     made = []
     for digit, name in enumerate(order, 1):
         alone = ONE_BY_ONE.get(name[0])

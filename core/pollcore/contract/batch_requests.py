@@ -7,6 +7,7 @@ the same for both but for the job ids; everything about that is in `Together`, a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -25,6 +26,19 @@ MEANS_MORE: Final = frozenset("&;+%")
 what is asked for the other jobs of the request."""
 
 
+KEPT_FAILURES: Final = 1
+"""Transport failures of an operation that no request for several risks: whatever makes these fail, each operation has
+been asked alone before its budget is spent."""
+
+
+PLAIN: Final = {
+    "bare": re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.-]*"),
+    "quoted": re.compile(r'(?:(?!["\\])[ -~])+'),
+}
+"""Ids that mean nothing but themselves in a text with a syntax of its own, as `in({job_ids})` or `["{job_ids}"]`: any
+other might change what is asked for all, and nothing escapes it there."""
+
+
 class Together(msgspec.Struct, frozen=True):
     """What operations of one request have in common: whose they are, and the request but for the ids."""
 
@@ -38,11 +52,11 @@ class Together(msgspec.Struct, frozen=True):
 def together(contract: Contract, operation: Operation) -> Together | None:
     """With whom *operation* may share its next status request; None: it goes alone.
 
-    Alone goes what was set apart by its memory (an answer about several that spoke of none), a check that an operator
-    granted, and a job id that the shared request could not carry.
+    Alone goes what was set apart by its memory (an answer about several that spoke of none), what its next transport
+    failure would end, a check that an operator granted, and a job id that the shared request could not carry.
     """
     plan = contract.steps[0].batch
-    if plan is None or operation.memory.alone or operation.check_once:
+    if plan is None or operation.memory.alone or operation.check_once or failures_left(operation) <= KEPT_FAILURES:
         return None
     if plan.joined and _blurs(plan, operation.submitted.job_id):
         return None
@@ -56,6 +70,11 @@ def together(contract: Contract, operation: Operation) -> Together | None:
         return None
     given = operation.submitted
     return Together(given.provider, given.account, operation.credential, contract.digest, common)
+
+
+def failures_left(operation: Operation) -> int:
+    """Transport failures that its budget still allows; with the last of them its wait ends (B4)."""
+    return operation.max_transport_failures - operation.transport_failures_used
 
 
 def batch_request(contract: Contract, operations: Sequence[Operation]) -> Request:
@@ -86,9 +105,11 @@ def fitting(contract: Contract, operations: Sequence[Operation]) -> int:
 
 def _blurs(plan: BatchPlan, job_id: str) -> bool:
     """Whether in one text of ids this one could not be told from its neighbours: it holds the separator, or makes one
-    with what stands beside it; or it is put in as it is, and what it holds means more than itself there."""
+    with what stands beside it; or what it holds means more than itself where it is put in."""
     ends = len(plan.separator) + len(job_id)
     if (plan.separator + job_id + plan.separator).find(plan.separator, 1) != ends:
+        return True
+    if plan.within and not PLAIN[plan.within].fullmatch(job_id):
         return True
     return plan.raw and not MEANS_MORE.isdisjoint(job_id)
 

@@ -13,7 +13,8 @@ from typing import Final
 
 import msgspec
 
-from pollcore.contract.checks import NOWHERE, PLACEHOLDER
+from pollcore.contract import placeholders
+from pollcore.contract.placeholders import MARK, NOWHERE
 from pollcore.contract.proposing import Field, State
 
 HTTP_STATUS: Final = "http.status"
@@ -58,13 +59,13 @@ def text(begun: Begun) -> str:
     """The contract file. It reads (`parse`) whatever was given, if the author's own words do."""
     name = begun.name
     url = begun.base_url or f"https://api.{name}{NOWHERE}"
-    source = begun.source or f"{PLACEHOLDER} address of the documentation, and when you read it"
+    source = begun.source or placeholders.SOURCE
     return _TEXT.format(
         name=name,
         quoted_name=quoted(name),
         source=quoted(source),
         base_url=quoted(url),
-        base_note="" if begun.base_url else f"   # {PLACEHOLDER} the provider's server",
+        base_note="" if begun.base_url else f"   # {MARK} the provider's server",
         credential=_credential(begun) + _params(begun),
         request=_request(begun),
         state=_state(begun),
@@ -72,7 +73,10 @@ def text(begun: Begun) -> str:
         identity=_identity(begun),
         answer=_answer(begun),
         cancel=quoted(f"{_address(begun).partition('?')[0].rstrip('/')}/cancel"),
-        todo=PLACEHOLDER,
+        todo=MARK,
+        evidence=quoted(placeholders.EVIDENCE),
+        consequences=quoted(placeholders.CONSEQUENCES),
+        deadline_basis=quoted(placeholders.DEADLINE_BASIS),
     )
 
 
@@ -100,15 +104,14 @@ def _credential(begun: Begun) -> str:
         names = begun.credential_names or (("X-Api-Key",) if begun.credential == "header" else ("api_key",))
         lines.append(f"names = [{', '.join(map(quoted, names))}]")
         if not begun.credential_names:
-            lines[-1] += f"   # {PLACEHOLDER} what the provider calls it"
+            lines[-1] += f"   # {MARK} what the provider calls it"
     return "\n".join(lines)
 
 
 def _params(begun: Begun) -> str:
     """A table for each parameter that the path names: without one the file would not read."""
-    about = f"{PLACEHOLDER} what a submission names here beside the job id"
     names = dict.fromkeys(_PARAM.findall(begun.path))
-    return "".join(f"\n\n[params.{name}]\nrequired = true\nabout = {quoted(about)}" for name in names)
+    return "".join(f"\n\n[params.{name}]\nrequired = true\nabout = {quoted(placeholders.ABOUT)}" for name in names)
 
 
 def _address(begun: Begun) -> str:
@@ -125,7 +128,7 @@ def _request(begun: Begun) -> str:
 def _state(begun: Begun) -> str:
     lines = [f"value = {quoted(begun.state or 'body.status')}"]
     if not begun.state:
-        lines[0] += f"   # {PLACEHOLDER} where the answer says how the job is"
+        lines[0] += f"   # {MARK} where the answer says how the job is"
     elif begun.seen:
         lines[0] += f"   # the saved answer says {_literal(begun.seen[0])} there"
     lines += [f"# another field that may be it: {one.path} ({quoted(str(one.value))})" for one in begun.also]
@@ -184,7 +187,7 @@ base_url = {base_url}{base_note}
 [status]
 {request}
 # observation = "read_only"   # once the documentation says that asking changes nothing
-# evidence = "where it says so, when you read it, whether you tried it"
+# evidence = {evidence}
 
 [state]
 {state}
@@ -225,7 +228,7 @@ base_url = {base_url}{base_note}
 # [cancel]
 # method = "POST"
 # url = {cancel}   # {todo} where the documentation puts it
-# consequences = "What becomes of the job and of what it wrote."
+# consequences = {consequences}
 # confirm = {{ minutes = 5, checks = 4 }}
 
 {answer}
@@ -235,7 +238,7 @@ base_delay = "5s"
 max_delay = "2m"
 
 [limits]
-deadline_basis = "{todo} cost of delay: ... , retention: ... or decide-by: ... ; never the average run time alone"
+deadline_basis = {deadline_basis}
 # retention = "24h"   # how long the provider keeps the job; a deadline beyond it is refused
 extend = [{{ minutes = 15, checks = 4 }}, {{ minutes = 60, checks = 20 }}]
 

@@ -7,6 +7,7 @@ of two operations differ in more than the job id is refused here, so that nothin
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -19,7 +20,7 @@ from pollcore.contract.lines import Path
 from pollcore.contract.model import Contract
 from pollcore.contract.parts import BatchPlan, RequestPlan, Step
 from pollcore.contract.tables import Table
-from pollcore.contract.templates import JOB_IDS, NUMBER, Placeholder, TextTemplate, UrlTemplate
+from pollcore.contract.templates import JOB_IDS, NUMBER, Parts, Placeholder, TextTemplate, UrlTemplate
 from pollcore.facts import MINUTE, SECOND
 
 LEAST_JOBS: Final = 2
@@ -29,6 +30,8 @@ MOST_GATHER_MS: Final = MINUTE
 MAX_SEPARATOR: Final = 8
 SAME_FOR_ALL: Final = frozenset({"account", "base_url", JOB_IDS})
 """Placeholders without a group that are the same for all operations of one request, or made of all of them."""
+URL_ENDS: Final = "/?&="
+"""Where a piece of a path, or a value of a query, begins and ends."""
 _ONE_REQUEST: Final = "one request for many operations differs in the job ids alone"
 
 
@@ -52,6 +55,7 @@ def build_batch(table: Table, origins: Origins, common: frozenset[str], step: St
         joined=any(not alone for _, part, alone in _parts(request) if part.shown == JOB_IDS),
         request=request,
         raw=any(part.filter == "raw" for _, part, _ in _parts(request) if part.shown == JOB_IDS),
+        within=_within(request, separator),
     )
 
 
@@ -175,3 +179,48 @@ def _parts(request: RequestPlan) -> Iterator[tuple[str, Placeholder, bool]]:
             yield from ((key, part, False) for part in text.parts if isinstance(part, Placeholder))
     if request.body is not None:
         yield from (("body", part, alone) for part, alone in placeholders(request.body.tree))
+
+
+def _within(request: RequestPlan, separator: str) -> str:
+    """Whether somewhere the ids stand in a text with a syntax of its own: `bare`, else `quoted`, else "" (their text is
+    a whole value, or a whole piece of a path)."""
+    url = () if request.url is None else request.url.parts
+    found = [_around(_pieces(url, n, URL_ENDS), separator) for n in _places(url)]
+    texts = [text for _, text in request.query]
+    if request.body is not None:
+        texts += [text for text, in_list in _texts(request.body.tree) if len(text.parts) > 1 or not in_list]
+    found += [_around(_pieces(text.parts, n), separator) for text in texts for n in _places(text.parts)]
+    return "bare" if "bare" in found else "quoted" if "quoted" in found else ""
+
+
+def _places(parts: Parts) -> list[int]:
+    return [n for n, part in enumerate(parts) if isinstance(part, Placeholder) and part.shown == JOB_IDS]
+
+
+def _pieces(parts: Parts, at: int, ends: str = "") -> tuple[str, str]:
+    """What stands before and behind the placeholder *at*, up to the nearest of *ends*."""
+    before, behind = _shown(parts[:at]), _shown(parts[at + 1 :])
+    if ends:
+        before, behind = re.split(f"[{ends}]", before)[-1], re.split(f"[{ends}]", behind)[0]
+    return before.replace("%22", '"'), behind.replace("%22", '"')
+
+
+def _shown(parts: Parts) -> str:
+    return "".join(one if isinstance(one, str) else "x" for one in parts)
+
+
+def _around(pieces: tuple[str, str], separator: str) -> str:
+    before, behind = pieces
+    if before.count('"') % 2 and '"' in behind:
+        return "quoted"
+    is_list = not re.search(r"[A-Za-z0-9\"']", separator)
+    return "" if is_list and not before and not behind else "bare"
+
+
+def _texts(tree: Any, in_list: bool = False) -> Iterator[tuple[TextTemplate, bool]]:
+    """Every text with placeholders of a compiled body, and whether it is an entry of a list."""
+    if isinstance(tree, TextTemplate):
+        yield tree, in_list
+    elif isinstance(tree, dict | list):
+        for value in tree.values() if isinstance(tree, dict) else tree:
+            yield from _texts(value, isinstance(tree, list))

@@ -11,6 +11,7 @@ import msgspec
 
 from pollcore.contract.build_states import expression, statuses
 from pollcore.contract.parts import Expiry, Hint, Unit
+from pollcore.contract.placeholders import written
 from pollcore.contract.tables import Table, span_text
 from pollcore.facts import (
     DAY,
@@ -225,8 +226,9 @@ def _whole(table: Table, key: str, least: int, most: int, default: int) -> int:
 
 
 def build_cancel_policy(table: Table) -> Cancel | None:
-    """What the card says of a cancel (E5, E8); None without consequences: then it is not offered."""
-    consequences = table.text("consequences")
+    """What the card says of a cancel (E5, E8); None without consequences, or with those that a new file holds in their
+    place: then it is not offered."""
+    consequences = written(table.text("consequences"))
     confirm = table.table("confirm")
     states = table.texts("allowed_states")
     irreversible, best_effort = table.flag("irreversible"), table.flag("best_effort")
@@ -250,16 +252,18 @@ def build_cancel_policy(table: Table) -> Cancel | None:
     )
 
 
-def build_force_policy(table: Table) -> ForceCancel:
-    """What the card says of the stronger cancel, and from when on it may be offered (R35)."""
+def build_force_policy(table: Table) -> ForceCancel | None:
+    """What the card says of the stronger cancel, and from when on it may be offered (R35); None as above."""
     table.required_text("consequences", "what it does beyond the ordinary cancel: an operator reads it before granting")
     said = build_cancel_policy(table)
-    assert said is not None
+    after, needs_accepted = table.span("after", least=SECOND), table.flag("needs_accepted")
+    if said is None:
+        return None
     return ForceCancel(
         **msgspec.structs.asdict(said),
-        after=table.span("after", least=SECOND),
+        after=after,
         names_time="available_at" in table,
-        needs_accepted=table.flag("needs_accepted"),
+        needs_accepted=needs_accepted,
     )
 
 

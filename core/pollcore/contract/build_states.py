@@ -12,6 +12,7 @@ import msgspec
 from pollcore.contract.expressions import Expression, compile_expression
 from pollcore.contract.parts import Meaning, PatternState, Rule, StateTable
 from pollcore.contract.patterns import glob
+from pollcore.contract.placeholders import written
 from pollcore.contract.tables import Table
 from pollcore.facts import StopDetail, Verdict
 
@@ -28,6 +29,8 @@ LISTS: Final = {
     "expired": Verdict.EXPIRED,
     "needs_human": Verdict.NEEDS_HUMAN,
 }
+NEVER: Final = ("waiting", "failed")
+"""What a contract may say that its API never answers. A wait that can never succeed would be none."""
 _CATEGORIES: Final = {
     **LISTS,
     "unknown": Verdict.UNKNOWN,
@@ -80,6 +83,7 @@ def build_table(root: Table) -> StateTable:
         for name, verdict in LISTS.items():
             for n, entry in enumerate(states.array(name)):
                 listed.add(states, name, n, verdict, entry)
+        listed.read_never(states)
         states.finish()
     if state is None:
         return StateTable(**listed.parts())
@@ -114,6 +118,7 @@ class _Listed:
         self.absent: Meaning | None = None
         self.shown: list[str] = []
         self.final: list[str] = []
+        self.never: dict[str, str] = {}
         self.count = 0
 
     def parts(self) -> dict[str, Any]:
@@ -123,7 +128,16 @@ class _Listed:
             "patterns": tuple(self.patterns),
             "absent": self.absent,
             "shown": tuple(self.shown),
+            "never": self.never,
         }
+
+    def read_never(self, states: Table) -> None:
+        """`[states.never]`: what the API cannot say, each with its evidence; whether it holds, `whole` sees."""
+        table = states.table("never")
+        if table is not None:
+            found = {name: table.text(name) for name in NEVER}
+            table.finish()
+            self.never = {name: given for name, text in found.items() if (given := written(text)) is not None}
 
     def add(self, states: Table, name: str, index: int, verdict: Verdict, entry: Any) -> None:
         self.count += 1

@@ -13,20 +13,26 @@ from urllib.parse import urlsplit
 import msgspec
 
 from pollcore.contract import no_effect
+from pollcore.contract.build_states import NEVER
 from pollcore.contract.model import Contract
 from pollcore.contract.near import did_you_mean, skeleton
 from pollcore.contract.origins import is_loopback, normalise_origin
 from pollcore.contract.parts import Rule, Unit
+from pollcore.contract.placeholders import NOWHERE, is_placeholder
 from pollcore.contract.tables import span_text
-from pollcore.facts import Limits, Schedule
+from pollcore.facts import Limits, Schedule, Verdict
 
 MEAN_JITTER: Final = 0.75
 LEAST_JITTER: Final = 0.5
 FIRST_TENTH: Final = 10
-PLACEHOLDER: Final = "TODO:"
-"""How a text begins that `provider new` left to its author."""
-NOWHERE: Final = ".invalid"
-"""Host names that nothing answers under (RFC 2606): what `provider new` puts where no server was named."""
+_FILL_IN: Final = "it is still the text of a new file; write what the documentation says, or take the key out"
+_OF_NO_USE: Final = {
+    "status.evidence": "it is evidence of nothing, so the operator is asked at the first use",
+    "tested_live": "it names nothing that was tried, so the operator is asked at the first use",
+    "cancel.consequences": "nobody has said what a cancel does, so none is offered",
+    "cancel.force.consequences": "nobody has said what a force-cancel does, so none is offered",
+}
+"""Keys whose placeholder counts as if the key were not there, and what follows."""
 HTTP: Final = (
     "http beyond this machine sends everything readable, so no request goes there: use https, or set allow_http = true "
     "for the instance in [providers.NAME] of config.toml"
@@ -145,15 +151,14 @@ def _states(contract: Contract) -> list[tuple[str, str]]:
                 why = f'pattern "{state.pattern.source}" also fits "{text}" of {meaning.where}; the listed value wins'
                 found.append((state.meaning.where, why))
     found += _easily_mixed_up(contract)
-    verdicts = {m.verdict.value for place in (table.texts, table.others) for m in place.values()}
-    verdicts |= {state.meaning.verdict.value for state in table.patterns}
-    verdicts |= {rule.meaning.verdict.value for rule in contract.rules if rule.meaning}
-    if table.absent:
-        verdicts.add(table.absent.verdict.value)
-    for name in ("waiting", "succeeded", "failed"):
-        missing = name not in verdicts and not (name == "succeeded" and contract.redirect)
-        if missing:
-            found.append(("states", f"nothing means {name}; such an answer will stop as unknown_state"))
+    for name in (Verdict.WAITING, Verdict.SUCCEEDED, Verdict.FAILED):
+        never = name in table.never and not is_placeholder(table.never[name])
+        known = name in contract.meant or never or (name is Verdict.SUCCEEDED and contract.redirect)
+        if not known:
+            why = f"nothing means {name}; such an answer will stop as unknown_state"
+            if name in NEVER:
+                why += f" (an API that never says so: [states.never] {name} = the evidence)"
+            found.append(("states", why))
     if not contract.success.requires:
         found.append(("success", "requires nothing: a success without a result will count"))
     return found
@@ -297,10 +302,8 @@ def _batch(contract: Contract) -> list[tuple[str, str]]:
 
 def _left_open(contract: Contract) -> list[tuple[str, str]]:
     """What `provider new` wrote and nobody replaced."""
-    texts = [("limits.deadline_basis", contract.deadline_basis), *(("sources", source) for source in contract.sources)]
-    texts += [(f"params.{param.name}.about", param.about or "") for param in contract.params]
-    why = f"is still the placeholder of a new file ({PLACEHOLDER})"
-    found = [(key, why) for key, text in texts if PLACEHOLDER in text]
+    texts = no_effect.texts_of(contract)
+    found = [(key, f"placeholder left: {_OF_NO_USE.get(key, _FILL_IN)}") for key, text in texts if is_placeholder(text)]
     host = urlsplit(contract.base_url or "").hostname or ""
     if host.endswith(NOWHERE):
         found.append(("base_url", f"{host} is a name that nothing answers under: name the provider's server"))

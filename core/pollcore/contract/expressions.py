@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import jmespath
 from jmespath.exceptions import JMESPathError
-from jmespath.visitor import Options, TreeInterpreter
 
-from pollcore.contract.functions import FUNCTIONS, ContractFunctions, compiled
+from pollcore.contract.counted import Steps
+from pollcore.contract.functions import FUNCTIONS, compiled
 from pollcore.contract.near import did_you_mean
 
 ROOTS: Final = frozenset({"http", "body", "item", "submitted", "seen", "steps", "step"})
@@ -24,8 +24,6 @@ MAX_NODES: Final = 160
 MAX_NESTING: Final = 40
 MAX_WIDTH: Final = 256
 """Product of the sizes of all multi-select lists: bounds how far one expression can multiply its input."""
-
-_interpreter: Final[Any] = TreeInterpreter(Options(custom_functions=ContractFunctions()))
 
 _WALKS: Final = frozenset({"subexpression", "index_expression", "projection", "filter_projection", "value_projection"})
 
@@ -47,10 +45,13 @@ class Expression:
             sorted({path for path in paths if path[0] in ("body", "http")}, key=str)
         )
 
-    def read(self, scope: dict[str, Any]) -> Any:
-        """The value, or None where the path leads nowhere. Raises whatever JMESPath raises."""
+    def read(self, scope: dict[str, Any], steps: Steps | None = None) -> Any:
+        """The value, or None where the path leads nowhere. Raises whatever JMESPath raises, and TooCostly.
+
+        *steps*: what is left for this answer; None: this expression is all that is read out of it.
+        """
         if self.keys is None:
-            return _interpreter.visit(self._ast, scope)
+            return (Steps() if steps is None else steps).visit(self._ast, scope)
         value: Any = scope
         for key in self.keys:
             if isinstance(key, str):

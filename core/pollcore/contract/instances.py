@@ -42,9 +42,7 @@ def instance(
         unknown = sorted(set(urls) - set(contract.url_names))
         if unknown:
             known = ", ".join(contract.url_names) or "none"
-            raise Refused(
-                f"{contract.name}: urls.{unknown[0]}: the contract knows no such URL (known: {known})", code="instance"
-            )
+            raise _refused(contract, f"urls.{unknown[0]}", f"the contract knows no such URL (known: {known})")
         settings["urls"] = {key: _base(contract, f"urls.{key}", url, allow_http) for key, url in sorted(urls.items())}
     if allow_http:
         settings["allow_http"] = True
@@ -52,8 +50,8 @@ def instance(
         settings["account"] = account
     base = settings.get("base_url", contract.base_url)
     if base is None and contract.base_url_required:
-        raise Refused(
-            f"{contract.name}: base_url is missing: set it in [providers.NAME] of config.toml", code="instance"
+        raise _refused(
+            contract, "base_url", 'is missing; the contract does not say where the server is: base_url = "https://..."'
         )
     bound = {**contract.urls, **settings.get("urls", {})}
     origins = list(contract.origins)
@@ -82,18 +80,17 @@ def _base(contract: Contract, key: str, text: str, allow_http: bool) -> str:
     try:
         origin = normalise_origin(url)
     except Refused as error:
-        raise Refused(f"{contract.name}: {key}: {error}", code="instance") from None
+        raise _refused(contract, key, str(error)) from None
     if "?" in url:
-        raise Refused(
-            f"{contract.name}: {key}: has a query; give scheme, host, port and perhaps a path", code="instance"
-        )
+        raise _refused(contract, key, "has a query; give scheme, host, port and perhaps a path")
     if origin.startswith("http://") and not is_loopback(origin) and not allow_http:
-        raise Refused(
-            f"{contract.name}: {key}: http beyond this machine sends everything readable; "
-            "use https, or set allow_http = true for this instance",
-            code="instance",
-        )
+        what = "http beyond this machine sends everything readable; use https, or set allow_http = true for it"
+        raise _refused(contract, key, what)
     return url
+
+
+def _refused(contract: Contract, key: str, what: str) -> Refused:
+    return Refused(f"{contract.name}: {key}: {what}", code="instance", key=key)
 
 
 def _without_unaddressed_cancel(contract: Contract) -> Contract:

@@ -51,7 +51,8 @@ _WRITTEN: Final[dict[tuple[str, ...], str]] = {
     ("steps", ANY, "then", ANY): "when:expr step at_once:flag",
     ("state",): "value:expr fold_case:flag statuses:statuses format:json|any|none empty_body:unreadable|absent "
     "unreadable_2xx:integration_failure|transport_failure unknown_limit:whole",
-    ("states",): " ".join(f"{name}:states" for name in _ENDS.split("|")),
+    ("states",): " ".join(f"{name}:states" for name in _ENDS.split("|")) + " never:table",
+    ("states", "never"): "waiting failed",
     ("states", ANY, ANY): f"value:any pattern absent:flag explanation qualifier:{_QUALIFIER} limit:whole",
     ("rules", ANY): f"name when:expr status:statuses step state state_from:expr category:{_CATEGORIES} detail "
     f"explanation explanation_from:expr qualifier:{_QUALIFIER} limit:whole seen:flag",
@@ -108,6 +109,8 @@ _NAMED: Final = frozenset({"urls", "params", "states"})
 
 def pattern_of(path: Path) -> tuple[str, ...]:
     """The path as KEYS writes it."""
+    if path in KEYS:
+        return tuple(map(str, path))
     parts = [ANY if isinstance(part, int) else part for part in path]
     if len(parts) > 1 and parts[0] in _NAMED:
         parts[1] = ANY

@@ -29,7 +29,7 @@ from pollcore.contract.parts import (
     Success,
 )
 from pollcore.contract.templates import UrlTemplate
-from pollcore.facts import Policy, RateScope, Snapshot
+from pollcore.facts import Policy, RateScope, Snapshot, Verdict
 
 NOT_TRIED: Final = frozenset({"", "no", "none", "never"})
 """Texts of `tested_live` that name no live version."""
@@ -74,6 +74,7 @@ class Contract(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     tested_live: str | None
     observation: str | None
     evidence: str | None
+    """Why asking changes nothing, in its author's words; this, `sources` and `tested_live` hold no placeholder."""
     deadline_basis: str
     retention_note: str | None
     concurrency: int | None
@@ -112,6 +113,15 @@ class Contract(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """Every listed final state as displayed (S7: what an operation may expect)."""
 
     @property
+    def meant(self) -> dict[Verdict, str]:
+        """Each verdict that a listed state or a rule gives, with the first place that does."""
+        table = self.table
+        listed = [*table.texts.values(), *table.others.values(), *(one.meaning for one in table.patterns)]
+        listed += [table.absent] if table.absent is not None else []
+        listed += [rule.meaning for rule in self.rules if rule.meaning is not None]
+        return {meaning.verdict: meaning.where for meaning in reversed(listed)}
+
+    @property
     def tried(self) -> bool:
         """Somebody ran it against a live version of the provider: `tested_live` says which; `no`, `never`: nobody."""
         return self.tested_live is not None and self.tested_live.strip().lower() not in NOT_TRIED
@@ -119,7 +129,8 @@ class Contract(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     @property
     def asks_first_use(self) -> bool:
         """X7: an operator says once for this digest what its status requests are; False: the contract says it."""
-        return self.observation is None or (self.observation == "read_only" and not self.tried)
+        proved = self.tried and self.evidence is not None
+        return self.observation is None or (self.observation == "read_only" and not proved)
 
     @property
     def snapshot(self) -> Snapshot:

@@ -6,8 +6,10 @@ decided from likeness (spec S2).
 
 from __future__ import annotations
 
+import json
 import unicodedata
 from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Final
 
 MAX_WORD: Final = 64
@@ -75,14 +77,19 @@ def one_edit(left: str, right: str) -> bool:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """` (did you mean "status"?)`, or the known words when few, or nothing."""
+    """` (did you mean "status"?)`, or the known words when few, else those that are somewhat like it, or nothing."""
     words = sorted(known)
     found = near(word, words)
     if found is not None:
         return f' (did you mean "{found}"?)'
-    return f" (known: {', '.join(words)})" if 0 < len(words) <= MAX_LISTED else ""
+    if len(words) <= MAX_LISTED:
+        return f" (known: {', '.join(words)})" if words else ""
+    like = get_close_matches(word[: 2 * MAX_WORD], words, n=MAX_LIKE)
+    return f" (did you mean {' or '.join(map(json.dumps, like))}?)" if like else ""
 
 
 MAX_LISTED: Final = 14
+MAX_LIKE: Final = 3
+"""Words of a long list that are named as alike."""
 MAX_NAMED: Final = 3
 """Odd characters that a hint names."""

@@ -31,7 +31,7 @@ Found = list[tuple[str, str]]
 def warnings(contract: Contract) -> Found:
     """What can never do what its author means by it."""
     root = tomllib.loads(contract.snapshot_text)
-    texts = list(_texts(root, ()))
+    texts = texts_of(contract)
     return [
         *_silent_cancel(contract, root),
         *_never_a_header(texts),
@@ -39,6 +39,11 @@ def warnings(contract: Contract) -> Found:
         *_outside_origins(contract),
         *_permits(contract),
     ]
+
+
+def texts_of(contract: Contract) -> list[tuple[str, str]]:
+    """Every text of the contract's file with its key, as `hints[1].path`."""
+    return list(_texts(tomllib.loads(contract.snapshot_text), ()))
 
 
 def notes(contract: Contract) -> Found:
@@ -50,7 +55,8 @@ def notes(contract: Contract) -> Found:
     if contract.observation is None:
         found.append(("status.observation", "not declared read_only: the operator is asked at the first use"))
     elif contract.asks_first_use:
-        why = "read_only alone does not do: until tested_live names what was tried, the first use is asked about"
+        why = "read_only alone does not do: until evidence is given and tested_live names what was tried, "
+        why += "the first use is asked about"
         found.append(("status.observation", why))
     if not contract.tried:
         given = "not given" if contract.tested_live is None else f'"{contract.tested_live}"'

@@ -20,6 +20,7 @@ from pollcore.contract.digest import digest_of
 from pollcore.contract.document import Document, dotted
 from pollcore.contract.model import Contract
 from pollcore.contract.parts import Rule, StateTable, Step
+from pollcore.contract.placeholders import written
 from pollcore.contract.tables import Table
 from pollcore.contract.templates import TextTemplate, UrlTemplate
 from pollcore.contract.whole import check_whole, finished
@@ -58,8 +59,8 @@ def parse(text: str, filename: str) -> Contract:
         lines={dotted(path): line for path, line in root.document.lines.items()},
         allow_http=False,
         account=root.text("account", max_length=200),
-        sources=root.texts("sources"),
-        tested_live=root.text("tested_live"),
+        sources=tuple(filter(written, root.texts("sources"))),
+        tested_live=written(root.text("tested_live")),
         **_sending_and_limits(root),
         **_reading(root),
     )
@@ -123,7 +124,7 @@ def _sending_and_limits(root: Table) -> dict[str, Any]:
         "reveals": terms.reveals,
         "params": params,
         "observation": observation,
-        "evidence": evidence,
+        "evidence": written(evidence),
         "deadline_basis": limits.deadline_basis,
         "retention_note": limits.retention_note,
         "concurrency": concurrency,

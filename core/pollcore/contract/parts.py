@@ -89,6 +89,8 @@ class StateTable(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     unknown_limit: int | None = None
     shown: tuple[str, ...] = ()
     """Every listed value as displayed; text ones serve near matches."""
+    never: dict[str, str] = {}
+    """`waiting`, `failed` -> the author's evidence that no answer of this API ever says so."""
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -225,8 +227,8 @@ class BatchPlan(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """R39: one status request for at most *most* operations.
 
     *gather*: ms that a due operation waits for company. *joined*: somewhere the ids are one text, with *separator*
-    between them; *raw*: somewhere that text is not encoded. *request*: the status request with the parts that name
-    `{job_ids}`.
+    between them; *raw*: somewhere that text is not encoded; *within*: somewhere it is a piece of a text with a syntax
+    of its own, `quoted` or `bare`, else "". *request*: the status request with the parts that name `{job_ids}`.
     """
 
     most: int
@@ -235,6 +237,7 @@ class BatchPlan(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     joined: bool
     request: RequestPlan
     raw: bool = False
+    within: str = ""
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True, eq=False):

@@ -2,42 +2,53 @@
 
 Job: globs (`False/*`) and a safe subset of regular expressions, compiled once. Must not know: what is matched.
 The subset: no group repeated, no look-around, no back-reference, few variable quantifiers, few ways through what is
-optional or alternative, short subjects; so the cost is a small power of a small number (reliability section 13,
-"regex bomb").
+optional or alternative; and a subject is read only where the most that it can cost is within a bound. What a match can
+cost is known before it begins, so that whoever matches many texts of one answer can count (spec H7, "regex bomb").
 """
 
 from __future__ import annotations
 
 import re
-from typing import Final
+from functools import lru_cache
+from typing import Final, NamedTuple
 
 MAX_PATTERN: Final = 200
 MAX_SUBJECT: Final = 2_048
 MAX_STARS: Final = 3
 MAX_VARIABLE: Final = 3
 MAX_UNBOUNDED: Final = 3
-MAX_SHORT: Final = 512
-"""What a pattern with three open repetitions reads at most: its cost grows with the cube of the length."""
 MAX_REPEAT: Final = 256
 MAX_WAYS: Final = 128
 """Ways through a pattern: each `?` doubles them, a group multiplies them by its alternatives; all may be tried."""
-FEW_WAYS: Final = 8
-"""With more of them, what a pattern with two or three variable repetitions reads is shorter still."""
-SHORTER: Final = {2: MAX_SHORT, 3: 128}
+MAX_COST: Final = 1 << 24
+"""What one match may cost at most; measured, one unit takes 1 to 5 ns. Longer subjects are not read."""
 
 _QUANTIFIER: Final = re.compile(r"[*+?]|\{([0-9]{0,5})(?:(,)([0-9]{0,5}))?\}")
 _CLASS: Final = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]")
+_WRITTEN: Final = re.compile(r"\\[xuUN]")
+"""Characters written by number or name."""
+_SAMPLES: Final = (*map(chr, range(128)), "\u0100")
+"""Under re.ASCII every character beyond ASCII is matched as every other, unless a pattern names one."""
 
 
 class Pattern:
-    """A compiled pattern; subjects longer than *longest* never match."""
+    """A compiled pattern; subjects longer than *longest* never match.
 
-    __slots__ = ("_match", "longest", "source")
+    *ways*, *open_ends*: ways through what is optional or alternative, and repetitions whose end the text leaves open.
+    """
 
-    def __init__(self, source: str, compiled: re.Pattern[str], longest: int = MAX_SUBJECT) -> None:
+    __slots__ = ("_match", "_power", "_ways", "longest", "source")
+
+    def __init__(self, source: str, compiled: re.Pattern[str], ways: int = 1, open_ends: int = 0) -> None:
         self.source = source
-        self.longest = longest
+        self._ways = ways
+        self._power = open_ends + 1
+        self.longest = min(MAX_SUBJECT, int((MAX_COST / ways) ** (1 / self._power) + 1e-9))
         self._match = compiled.fullmatch
+
+    def cost(self, length: int) -> int:
+        """The most that matching a subject of *length* characters costs, whatever it holds; in units of 1 to 5 ns."""
+        return self._ways * length**self._power if length <= self.longest else 0
 
     def matches(self, subject: str) -> bool:
         return len(subject) <= self.longest and self._match(subject) is not None
@@ -63,9 +74,12 @@ def glob(text: str, *, fold_case: bool = False) -> Pattern:
         raise ValueError(f"pattern longer than {MAX_PATTERN} characters")
     if text.count("*") > MAX_STARS:
         raise ValueError(f"more than {MAX_STARS} stars in a pattern")
-    longest = MAX_SHORT if text.count("*") >= MAX_UNBOUNDED else MAX_SUBJECT
-    parts = (".*" if char == "*" else "." if char == "?" else re.escape(char) for char in re.sub(r"\*+", "*", text))
-    return Pattern(text, re.compile("".join(parts), re.DOTALL | (re.IGNORECASE if fold_case else 0)), longest)
+    first, *rest = ("".join("." if c == "?" else re.escape(c) for c in part) for part in re.split(r"\*+", text))
+    # what stands between two stars is taken where it comes first, for good: a later place could not serve better
+    inner = "".join(f"(?>.*?{part})" for part in rest[:-1])
+    compiled = f"{first}{inner}.*{rest[-1]}" if rest else first
+    # each place of the text is tried once, against at most the whole pattern
+    return Pattern(text, re.compile(compiled, re.DOTALL | (re.IGNORECASE if fold_case else 0)), len(text) or 1)
 
 
 def regex(text: str) -> Pattern:
@@ -76,12 +90,9 @@ def regex(text: str) -> Pattern:
     """
     if len(text) > MAX_PATTERN:
         raise ValueError(f"pattern longer than {MAX_PATTERN} characters")
-    variable, ways = _check_subset(text)
-    longest = MAX_SHORT if variable >= MAX_UNBOUNDED else MAX_SUBJECT
-    if ways > FEW_WAYS:
-        longest = SHORTER.get(variable, longest)
+    tokens, ways = _check_subset(text)
     try:
-        return Pattern(text, re.compile(text, re.ASCII), longest)
+        return Pattern(text, re.compile(text, re.ASCII), ways, _open_ends(text, tokens))
     except (re.error, OverflowError, RecursionError) as error:
         raise ValueError(f"no regular expression: {error}") from None
 
@@ -109,10 +120,52 @@ class _Ways:
         return sum(self._open[0])
 
 
-def _check_subset(text: str) -> tuple[int, int]:
-    """How many variable repetitions the pattern has, and how many ways lead through it. Raises ValueError."""
+class _Token(NamedTuple):
+    """One part of a pattern: what stands for one character, `(`, `|`, `)`; how often at least, and whether variable."""
+
+    text: str
+    least: int = 1
+    variable: bool = False
+
+
+def _open_ends(text: str, tokens: list[_Token]) -> int:
+    """How many of the repetitions can end at several places of one text with what follows still fitting.
+
+    A repetition that must be followed by a character which it cannot itself take ends at one place.
+    """
+    found = 0
+    for n, token in enumerate(tokens):
+        if not token.variable:
+            continue
+        after = next((one for one in tokens[n + 1 :] if one.text != ")"), None)
+        if after is None:
+            continue  # the end of the text is one place
+        if after.least == 0 or after.text in ("(", "|") or _WRITTEN.search(text):
+            found += 1
+            continue
+        taken, next_ = _characters(token.text), _characters(after.text)
+        # what is not known by samples may take anything
+        found += not taken or not next_ or not taken.isdisjoint(next_)
+    return found
+
+
+@lru_cache(maxsize=512)
+def _characters(token: str) -> frozenset[str]:
+    """The sample characters that *token* takes; none where it takes no character at all."""
+    if token == "^" or not token.isascii():
+        return frozenset()
+    try:
+        taken = re.compile(token if len(token) > 1 or token == "." else re.escape(token), re.ASCII)
+    except re.error:
+        return frozenset()
+    return frozenset(char for char in _SAMPLES if taken.fullmatch(char))
+
+
+def _check_subset(text: str) -> tuple[list[_Token], int]:
+    """The parts of the pattern, and how many ways lead through it. Raises ValueError."""
     variable = unbounded = at = 0
     ways = _Ways()
+    tokens: list[_Token] = []
     previous = ""
     while at < len(text):
         char = text[at]
@@ -120,11 +173,13 @@ def _check_subset(text: str) -> tuple[int, int]:
         if char == "\\":
             if text[at + 1 : at + 2].isdigit():
                 raise ValueError("back-references are not allowed in patterns")
+            tokens.append(_Token(text[at : at + 2]))
             previous, at = "atom", at + 2
         elif char == "[":
             end = _CLASS.match(text, at)
             if end is None:
                 raise ValueError("a character class is not closed")
+            tokens.append(_Token(end.group()))
             previous, at = "atom", end.end()
         elif text.startswith("(?", at) and not text.startswith("(?:", at):
             raise ValueError("look-around, flags and named groups are not allowed in patterns")
@@ -134,16 +189,19 @@ def _check_subset(text: str) -> tuple[int, int]:
                 raise ValueError("repeating a group or a repetition is not allowed in patterns")
             if int(most or least or 0) > MAX_REPEAT:
                 raise ValueError(f"a repetition of more than {MAX_REPEAT} is not allowed")
+            varies = found.group() != "?" and (comma is not None or least is None)
             unbounded += found.group() in "*+" or (comma is not None and not most)
-            variable += found.group() != "?" and (comma is not None or least is None)
+            variable += varies
             ways.read(found.group())
+            tokens[-1] = _Token(tokens[-1].text, int(least or 0) if least is not None else found.group() == "+", varies)
             previous, at = "quantifier", found.end()
         else:
             ways.read(char)
+            tokens.append(_Token("^" if char in "^$" else char))
             previous = "group" if char == ")" else "" if char in "(|^" else "atom"
             at += 3 if text.startswith("(?:", at) else 1
     if variable > MAX_VARIABLE or unbounded > MAX_UNBOUNDED:
         raise ValueError(f"more than {MAX_UNBOUNDED} open or {MAX_VARIABLE} variable repetitions in a pattern")
     if ways.total() > MAX_WAYS:
         raise ValueError(f"more than {MAX_WAYS} ways through what is optional or alternative in a pattern")
-    return variable, ways.total()
+    return tokens, ways.total()

@@ -57,7 +57,7 @@ def proposal(bodies: Sequence[Any], job_id: str | None = None) -> Proposal:
     ids = _ranked((one for one in every if isinstance(one.value, str | int) and one.value is not True), ID_KEYS)
     if job_id is not None:
         same = [one for one in every if not isinstance(one.value, bool) and str(one.value) == job_id]
-        ids = (*_once(same), *(one for one in ids if str(one.value) != job_id))
+        ids = _once([*same, *ids])
     seen: dict[str, None] = {}
     if states:
         seen = {
@@ -114,7 +114,11 @@ def _ranked(fields: Iterator[Field], keys: Sequence[str]) -> tuple[Field, ...]:
 
 
 def _once(fields: Sequence[Field]) -> tuple[Field, ...]:
-    return tuple({one.path: one for one in reversed(fields)}.values())[::-1]
+    """Each path once, with the value that it has first: several answers about one kind of job have the same fields."""
+    first: dict[str, Field] = {}
+    for one in fields:
+        first.setdefault(one.path, one)
+    return tuple(first.values())
 
 
 def _last(path: str) -> str:

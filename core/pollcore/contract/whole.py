@@ -16,10 +16,13 @@ from pollcore.contract.lines import Path
 from pollcore.contract.model import Contract
 from pollcore.contract.near import did_you_mean
 from pollcore.contract.tables import Table
+from pollcore.facts import Verdict
 
 
 def check_whole(root: Table, contract: Contract) -> None:
-    """Raises ContractError: a step that does not exist, an item that nothing finds, a key in the credential's place."""
+    """Raises ContractError: a step that does not exist, an item that nothing finds, a key in the credential's place, a
+    state that is listed and never comes."""
+    _check_never(root, contract)
     _check_steps(root, contract)
     _check_item(root, contract)
     check_batch(root, contract)
@@ -66,6 +69,13 @@ def _expressions(contract: Contract) -> Iterator[Expression]:
     if contract.pages is not None:
         found += [contract.pages.next, contract.pages.token]
     return (part for part in found if part is not None)
+
+
+def _check_never(root: Table, contract: Contract) -> None:
+    for name in contract.table.never:
+        place = contract.meant.get(Verdict(name))
+        if place is not None:
+            root.document.fail(("states", "never", name), f"{place} means {name}: take one of the two out")
 
 
 def _check_steps(root: Table, contract: Contract) -> None:

@@ -7,9 +7,9 @@ from pollcore.decide.answer import decide
 from pollcore.decide.before import Before, Due, EndHold, Leave, LimitPassed, Rearm, before, shared_wait
 from pollcore.decide.cause import STATUS_OF, cause_of, stop
 from pollcore.decide.charge import INTEGRATION_FAULTS, SPENDS_FAILURE_BUDGET, Charge, charge_of
-from pollcore.decide.guidance import open_until
+from pollcore.decide.guidance import open_until, valid_guidance
 from pollcore.decide.limits import spent_budget, stop_of_limits
-from pollcore.decide.settle import final_key, settling_after
+from pollcore.decide.settle import final_key, settling_after, unsettled
 
 __all__ = [
     "INTEGRATION_FAULTS",
@@ -33,4 +33,6 @@ __all__ = [
     "spent_budget",
     "stop",
     "stop_of_limits",
+    "unsettled",
+    "valid_guidance",
 ]

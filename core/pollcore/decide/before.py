@@ -54,13 +54,12 @@ class Rearm(msgspec.Struct, frozen=True):
 Before = Leave | Due | Escalate | EndHold | LimitPassed | Rearm
 
 
-def before(operation: Operation, *, policy: Policy | None = None, now: Moment) -> Before:
+def before(operation: Operation, *, now: Moment) -> Before:
     """The record's own checks before a request (O7): leave; times, also when held; hold; budgets; next poll.
 
-    Called with the record as loaded, when it is due and again with the reservation. Pure; never raises. *policy* is
-    taken for the shape that all rules share: the record holds every limit that is checked here.
+    Called with the record as loaded, when it is due and again with the reservation. Pure; never raises: the record
+    holds every limit that is checked here.
     """
-    del policy
     status = operation.status
     if status.is_end:
         return Leave("final")
@@ -94,6 +93,10 @@ def _escalated(operation: Operation, now: Moment) -> Leave | LimitPassed | Rearm
     if not _looked_at(operation, now):
         return Leave("escalated")
     passed = passed_limit(operation, now)
+    if passed is StopReason.DEADLINE_EXCEEDED and (operation.due_boot or 0) > operation.deadline_boot:
+        # the deadline was told when it passed; what was waited for since is the later time of use
+        useful = useful_left(operation, now)
+        passed = StopReason.USEFULNESS_ENDED if useful is not None and useful <= 0 else None
     return Rearm() if passed is None else LimitPassed(passed)
 
 
@@ -146,7 +149,6 @@ def shared_wait(
     now: Moment,
     draw: float,
     source: DelaySource,
-    guidance: bool | None = None,
     waiting: int = 1,
     per_minute: int | None = None,
     origin: str | None = None,
@@ -160,12 +162,10 @@ def shared_wait(
 
     Args:
         left_ms: What is left of the common wait on the boot clock.
-        guidance: Whether the provider asked for it; by default only for `shared_cooldown`. A pause says False.
         waiting: The how many-th this one is of those that wait together; *per_minute*: the cap they are under.
     """
     left_ms = max(0, left_ms)
-    if guidance is None:
-        guidance = source is DelaySource.SHARED_COOLDOWN
+    guidance = source is DelaySource.SHARED_COOLDOWN
     left, useful = deadline_left(operation, now), useful_left(operation, now)
     if guidance and left_ms >= left:
         return stop(operation, StopReason.GUIDANCE_BEYOND_DEADLINE, origin=origin, shared=source, notes=notes)

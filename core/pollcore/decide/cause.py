@@ -51,7 +51,6 @@ STATUS_OF: Final[dict[StopReason, Status]] = {
 
 MACHINE_WIDE: Final = frozenset({StopDetail.KEYRING_LOCKED, StopDetail.KEYRING_TIMEOUT, StopDetail.KEYRING_ABSENT})
 """What one credential's trouble says of all others."""
-_WAITS_OF_OTHERS: Final = frozenset({DelaySource.ORIGIN_DOWN, DelaySource.SHARED_COOLDOWN})
 _LIMITS_PASSED: Final = frozenset(
     {StopReason.DEADLINE_EXCEEDED, StopReason.USEFULNESS_ENDED, StopReason.GUIDANCE_BEYOND_DEADLINE}
 )
@@ -77,10 +76,14 @@ def cause_of(
     """
     given = operation.submitted
     provider, credential = given.provider, operation.credential or "none"
-    if reason in _LIMITS_PASSED and shared in _WAITS_OF_OTHERS:
-        if shared is DelaySource.ORIGIN_DOWN:
-            return f"origin_down:{origin or _origin(operation)}"
-        return f"shared_cooldown:{provider}:{given.account}:{credential}"
+    if reason in _LIMITS_PASSED:
+        match shared:
+            case DelaySource.ORIGIN_DOWN:
+                return f"{shared.value}:{origin or _origin(operation)}"
+            case DelaySource.SHARED_COOLDOWN:
+                return f"{shared.value}:{provider}:{given.account}:{credential}"
+            case DelaySource.PAUSED | DelaySource.CAPPED:
+                return f"{shared.value}:{provider}"
     match reason:
         case StopReason.UNKNOWN_STATE | StopReason.NEEDS_HUMAN:
             return f"{reason.value}:{provider}:{_bounded(state)}"

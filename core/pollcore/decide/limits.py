@@ -17,6 +17,7 @@ from pollcore.facts import (
     Operation,
     StopDetail,
     StopReason,
+    Verdict,
     deadline_left,
     useful_left,
 )
@@ -43,7 +44,7 @@ def spent_budget(
         return stop(operation, reason, explanation=text, origin=origin)
     detail: StopDetail | None = None
     text = ""
-    if reading is not None:
+    if reading is not None and reading.verdict is not Verdict.WAITING:
         detail, text = reading.detail, reading.explanation or f"HTTP {reading.http.code}"
     return stop(operation, StopReason.PROVIDER_FAILURE, detail, explanation=text or None, origin=origin)
 

@@ -6,6 +6,8 @@ Must not know: delays, limits. What waits is `Memory.settling`, written by `outc
 
 from __future__ import annotations
 
+import msgspec
+
 from pollcore.facts import (
     Decision,
     Escalate,
@@ -53,6 +55,13 @@ def contradicts(operation: Operation, reading: Observation) -> bool:
     if reading.verdict is Verdict.WAITING:
         return True
     return reading.verdict.is_final and final_key(reading) != waiting
+
+
+def unsettled(operation: Operation, reading: Observation) -> Operation:
+    """*operation* for a stored answer that is read again: it cannot confirm, or contradict, what it itself said."""
+    if reading.verdict in _SAYS_NOTHING_OF_THE_JOB or operation.memory.settling is None:
+        return operation
+    return msgspec.structs.replace(operation, memory=msgspec.structs.replace(operation.memory, settling=None))
 
 
 def settling_after(

@@ -10,7 +10,7 @@ from pollcore.escalation.approvals import (
     call_digest,
     session_digest,
 )
-from pollcore.escalation.choosing import choices
+from pollcore.escalation.choosing import MAX_CHOICES, choices
 from pollcore.escalation.circumstances import ChangedContract, Circumstances, CredentialUse, FirstUse, ModeChange
 from pollcore.escalation.room import (
     Added,
@@ -26,6 +26,7 @@ from pollcore.escalation.table import ALWAYS, PERMITTED, WHILE_HELD, permitted
 
 __all__ = [
     "ALWAYS",
+    "MAX_CHOICES",
     "Added",
     "Approval",
     "ChangedContract",

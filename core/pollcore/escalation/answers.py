@@ -8,9 +8,21 @@ from __future__ import annotations
 
 import msgspec
 
+from pollcore import outcome
+from pollcore.escalation.circumstances import ChangedContract
 from pollcore.escalation.situation import Situation, span_words
 from pollcore.escalation.waits import is_second_submission, one_check, use_words
-from pollcore.facts import Choice, ChoiceKind, Effect, Limits, StopReason
+from pollcore.facts import (
+    Choice,
+    ChoiceKind,
+    Effect,
+    Escalate,
+    Limits,
+    Observation,
+    Status,
+    StopReason,
+    Succeed,
+)
 
 
 def adopt_contract(s: Situation) -> list[Choice]:
@@ -29,14 +41,12 @@ def adopt_contract(s: Situation) -> list[Choice]:
             s,
             ChoiceKind.ADOPT_CONTRACT,
             "adopt the changed contract and check once",
-            leads_to="The changed contract is adopted; no answer is stored, so one counted status request goes out",
+            leads_to="The changed contract is adopted; no answer is stored whole, so one counted "
+            "status request goes out",
             contract_digest=changed.digest,
             warnings=tuple(warnings),
         )
         return [_with_effect(choice, effect) for choice in found]
-    reading = changed.reads_as
-    says = f"; it now reads as {reading.verdict.value}" if reading else ""
-    went_on = "the wait goes on or ends by what it says"
     return [
         Choice(
             key="",
@@ -46,14 +56,29 @@ def adopt_contract(s: Situation) -> list[Choice]:
             contract_digest=changed.digest,
             effects=(effect,),
             leads_to=(
-                f"The stored last answer is read again under the changed contract{says}; {went_on}. "
+                "The wait goes on under the changed contract; limits stay as they are."
+                if changed.reads_as is None
+                else f"The stored last answer is read again under the changed contract; it now reads as "
+                f"{changed.reads_as.verdict.value}: {_follows(s, changed, changed.reads_as)}. "
                 "No request goes out for it, limits stay as they are."
-                if changed.has_stored_answer
-                else "The wait goes on under the changed contract; limits stay as they are."
             ),
             warnings=tuple(warnings),
         )
     ]
+
+
+def _follows(s: Situation, changed: ChangedContract, seen: Observation) -> str:
+    """What the stored answer decides under the changed contract, by the very table that the grant goes by."""
+    decision = outcome.decide_again(s.operation, seen, policy=changed.policy or s.policy, now=s.now)
+    if isinstance(decision, Succeed):
+        return f"the operation ends {Status.SUCCEEDED.value}"
+    if isinstance(decision, Escalate):
+        stops = f"the operation ends {decision.status.value}" if decision.status.is_end else "it stops"
+        asks = "" if not decision.asks else ", and a new question follows"
+        return f"{stops}, {decision.reason.value}{asks}"
+    if seen.verdict.is_final:
+        return "a second answer is to confirm it, the wait goes on"
+    return "the wait goes on"
 
 
 def _with_effect(choice: Choice, effect: Effect) -> Choice:

@@ -87,6 +87,15 @@ def _cancel(
     warnings = [*warnings, *use_words(use)]
     if cancel.allowed_states is not None and op.last_known_state is None and not cancel.irreversible:
         warnings.append("the last state is not known, so the cancel may do nothing")
+    blind = s.no_room(s.after(added))
+    if blind is not None:
+        warnings.append(blind)
+    what_follows = (
+        f"{span_words(added.minutes * MINUTE)} and {added.checks} checks are added to see what became of it "
+        "(no extension); without a final answer the usual stop follows."
+        if blind is None
+        else "no check can see what became of it, and a new question follows."
+    )
     return Choice(
         key="",
         kind=ChoiceKind.CANCEL_AT_PROVIDER,
@@ -99,11 +108,7 @@ def _cancel(
         rate_limited=added.rate_limited,
         call=use.digest if use is not None else None,
         effects=s.effects(added),
-        leads_to=(
-            f"A {name} is sent, which does not mean that the job is cancelled; "
-            f"{span_words(added.minutes * MINUTE)} and {added.checks} checks are added to see what became of it "
-            "(no extension); without a final answer the usual stop follows."
-        ),
+        leads_to=f"A {name} is sent, which does not mean that the job is cancelled; {what_follows}",
         warnings=(*warnings, *s.time_warnings(added)),
         unavailable=unavailable or _not_in_this_state(cancel, op.last_known_state),
     )

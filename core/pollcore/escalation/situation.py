@@ -12,7 +12,6 @@ from pollcore.escalation.circumstances import Circumstances
 from pollcore.escalation.room import (
     Added,
     can_check,
-    deadline_passed,
     end_of_wait,
     first_check_at,
     last_possible_check,
@@ -21,6 +20,7 @@ from pollcore.escalation.room import (
 from pollcore.facts import (
     DAY,
     HOUR,
+    LAST_CHECK,
     MINUTE,
     SECOND,
     Effect,
@@ -131,7 +131,7 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
         ]
         found = [Effect(what=what, before=old, after=new) for what, old, new in rows if old != new]
         before_last, after_last = self.last_check(Added()), self.last_check(added)
-        found.append(Effect(what="last_possible_check", before=before_last, after=after_last))
+        found.append(Effect(what=LAST_CHECK, before=before_last, after=after_last))
         return tuple(found)
 
     def time_warnings(self, added: Added) -> tuple[str, ...]:
@@ -175,7 +175,3 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
         held_back = max(after.guidance_until or 0, self.facts.cooldown_until or 0) >= first
         why = "the provider's guidance or cool-down ends" if held_back else "the first check would be due"
         return f"no check could go out: {why} at {when(first, wall)}, not before the new end {when(end, wall)}"
-
-    @property
-    def deadline_is_passed(self) -> bool:
-        return deadline_passed(self.operation, self.now)

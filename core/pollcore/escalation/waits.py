@@ -19,6 +19,7 @@ from pollcore.facts import (
     StopDetail,
     StopReason,
     mask_url,
+    stop_in_force,
 )
 
 _COOLED = frozenset({StopReason.RATE_LIMITED, StopReason.PROVIDER_FAILURE, StopReason.DELIVERY_AMBIGUOUS})
@@ -183,7 +184,7 @@ def hold_until(s: Situation) -> Instant:
 
 def end_hold(s: Situation) -> list[Choice]:
     """A held stop's question returns; a held wait goes on inside its limits."""
-    stopped = s.operation.stop_reason
+    stopped = stop_in_force(s.operation)
     return [
         Choice(
             key="",

@@ -13,6 +13,7 @@ from pollcore.facts.errors import (
     SealedUnreadable,
     Stale,
     StoreUnusable,
+    extra_missing,
 )
 from pollcore.facts.instant import (
     DAY,
@@ -31,6 +32,7 @@ from pollcore.facts.instant import (
     to_datetime,
 )
 from pollcore.facts.names import (
+    BY_ELAPSED_TIME,
     FORCE,
     LEAVE_THE_WAIT_GOING,
     LOWERS_AUTHORITY,
@@ -56,6 +58,9 @@ from pollcore.facts.operation import (
     deadline_left,
     end_seen_at,
     last_heard_at,
+    lost_actions,
+    lost_words,
+    stop_in_force,
     useful_left,
 )
 from pollcore.facts.policy import (
@@ -85,12 +90,13 @@ from pollcore.facts.provider import (
     Observation,
     ResultPointer,
 )
-from pollcore.facts.question import Choice, Effect, Escalation, Grant, Operator
+from pollcore.facts.question import EFFECT_TIMES, LAST_CHECK, Choice, Effect, Escalation, Grant, Operator
 from pollcore.facts.request import Request, Slot, Snapshot
 from pollcore.facts.secret import BUYS_BEARER, MASK, Secret, mask_url
 
 __all__ = [
     "BUYS_BEARER",
+    "BY_ELAPSED_TIME",
     "ActionKind",
     "ActionOutcome",
     "ActionRecord",
@@ -112,7 +118,9 @@ __all__ = [
     "DelaySource",
     "EARLIEST",
     "FORCE",
+    "EFFECT_TIMES",
     "Effect",
+    "LAST_CHECK",
     "Escalate",
     "Escalation",
     "EventName",
@@ -172,9 +180,13 @@ __all__ = [
     "clock_time",
     "deadline_left",
     "end_seen_at",
+    "extra_missing",
     "from_datetime",
     "iso",
     "last_heard_at",
+    "lost_actions",
+    "lost_words",
+    "stop_in_force",
     "mask_url",
     "parse_instant",
     "to_datetime",

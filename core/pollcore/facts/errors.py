@@ -56,5 +56,16 @@ class CredentialUnavailable(PollconsoleError):
         self.detail = detail
 
 
+def extra_missing(extra: str, package: str) -> str:
+    """What to do where the library of an optional part is not there; it holds however the program was installed.
+
+    *package*: the library's name where it is published; *extra*: the name of ours that brings it.
+    """
+    return (
+        f"the extra {extra!r} is not installed: pip install {package}, or install pollconsole with its extra "
+        f"[{extra}], into the environment that it runs in"
+    )
+
+
 class CredentialPending(CredentialUnavailable):
     """Its token is being bought right now: who serves others meanwhile looks again a little later."""

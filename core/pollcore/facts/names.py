@@ -148,6 +148,9 @@ class DelaySource(StrEnum):
     MANUAL_EXTENSION = "manual_extension"
     SHARED_COOLDOWN = "shared_cooldown"
     ORIGIN_DOWN = "origin_down"
+    PAUSED = "paused"
+    CAPPED = "capped"
+    TOKEN_PENDING = "token_pending"
 
 
 class FaultKind(StrEnum):
@@ -237,6 +240,8 @@ class EventName(StrEnum):
     CANCEL_ANSWERED = "cancel_answered"
     FORCE_CANCEL_ANSWERED = "force_cancel_answered"
     RESUBMITTED = "resubmitted"
+    ACTION_LOST = "action_lost"
+    """The process that carried an action out ended before the answer was recorded: its outcome is unknown (O5)."""
     RESULT_FETCHED = "result_fetched"
     RESULT_REVEALED = "result_revealed"
     CLOCK_STEP = "clock_step"
@@ -275,6 +280,8 @@ class ContractUse(StrEnum):
     """Each status request needs its own approval."""
 
 
+BY_ELAPSED_TIME = "by elapsed time, the wall clock was set back"
+"""T9: note of a stop for a deadline that the wall clock alone would not bear out."""
 FORCE = "force"
 """`Choice.step` of a `cancel_at_provider` that sends the contract's `[cancel.force]` (R35)."""
 

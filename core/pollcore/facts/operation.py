@@ -5,7 +5,7 @@ Job: its fields, units and derived figures. Must not know: SQL, contracts, who c
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -116,6 +116,14 @@ def deadline_left(operation: Operation, now: Moment) -> int:
     return min(wall, operation.deadline_boot - now.boot)
 
 
+def stop_in_force(operation: Operation) -> StopReason | None:
+    """The stop at which it stands; None: it waits, or succeeded.
+
+    A granted check beyond a stop keeps that stop in the record until its answer is known, but is a wait.
+    """
+    return None if operation.check_once else operation.stop_reason
+
+
 def last_heard_at(operation: Operation) -> Instant | None:
     """The newest time at which a request of it came to an end; None: none did."""
     http = operation.last_http
@@ -129,6 +137,25 @@ def end_seen_at(operation: Operation) -> Instant | None:
     if not operation.status.is_end or operation.status is Status.CLOSED:
         return None
     return last_heard_at(operation)
+
+
+LOST_WORDS: Final = {
+    ActionKind.CANCEL: "a granted cancel",
+    ActionKind.FORCE_CANCEL: "a granted force-cancel",
+    ActionKind.FETCH_RESULT: "a fetch of the result",
+    ActionKind.RESUBMIT: "a granted resubmission",
+}
+
+
+def lost_words(kind: str) -> str:
+    """O5: what is told of an action whose process ended before its answer was recorded."""
+    what = LOST_WORDS[ActionKind(kind)] if kind in LOST_WORDS else f"an action ({kind})"
+    return f"{what}: outcome unknown, it may not have left"
+
+
+def lost_actions(operation: Operation) -> tuple[str, ...]:
+    """A sentence for each kind of action of *operation* whose outcome nobody knows."""
+    return tuple(lost_words(kind) for kind in operation.memory.unknown_actions)
 
 
 def useful_left(operation: Operation, now: Moment) -> int | None:
@@ -146,6 +173,8 @@ class Intent(msgspec.Struct, frozen=True):
     epoch: int
     at: Instant
     boot: BootMs
+    boot_no: int = 0
+    """Which boot *boot* belongs to, as the store numbers them; 0: not known any more."""
 
 
 class ActionRecord(msgspec.Struct, frozen=True, kw_only=True):

@@ -141,6 +141,8 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     settling: str | None = None
     """X8: the final verdict and state that wait for confirmation, `verdict:state`."""
     cancel_sent_at: Instant | None = None
+    unknown_actions: tuple[str, ...] = ()
+    """O5: kinds of actions whose process ended before their answer; the next answer of a kind takes it away."""
     next_url: str | None = None
     """R18: where the next request goes; sealed at rest."""
     step: str | None = None

@@ -5,6 +5,8 @@ Job: the objects that cards are drawn from and that are executed (G4). Must not 
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
 
 from pollcore.facts.instant import Instant
@@ -20,6 +22,11 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
     `session_calls` (of the session that would be granted, G6; a question is asked only where none is left)."""
     before: int | str | None
     after: int | str | None
+
+
+LAST_CHECK: Final = "last_possible_check"
+EFFECT_TIMES: Final = frozenset({"deadline", "useful_until", LAST_CHECK})
+"""Effects whose values are instants."""
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True):

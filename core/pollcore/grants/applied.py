@@ -6,11 +6,10 @@ Source: spec A1 (for every human decision), G8.
 
 from __future__ import annotations
 
-from typing import Final
-
 import msgspec
 
 from pollcore.facts import (
+    EFFECT_TIMES,
     ActionKind,
     AuditEvent,
     Choice,
@@ -78,14 +77,11 @@ def limits_note(choice: Choice) -> tuple[str, ...]:
     )
 
 
-_TIMES: Final = frozenset({"deadline", "useful_until", "last_possible_check"})
-
-
 def _shown(what: str, value: int | str | None) -> str:
     """A limit as people read it: times in UTC, none as `none`."""
     if value is None:
         return "none"
-    return iso(Instant(value)) if what in _TIMES and isinstance(value, int) else str(value)
+    return iso(Instant(value)) if what in EFFECT_TIMES and isinstance(value, int) else str(value)
 
 
 def event_of(

@@ -55,6 +55,7 @@ def apply(
     choice: Choice,
     *,
     policy: Policy,
+    adopts: Policy | None = None,
     now: Moment,
     operator: Operator | str,
     because: str | None,
@@ -70,6 +71,8 @@ def apply(
         operation: As loaded now; None only for `mode_change`.
         choice: One of `escalation.choices` for exactly this record, as it was shown.
         new_id: Id for the question that may open (made by the caller's chance).
+        policy: What the card was drawn under: its sizes and maxima count.
+        adopts: adopt_contract alone: the policy of the contract that is adopted; what follows goes by it.
         shown_version: The version that the card showed; None: the one that the question was asked under.
         observation: adopt_contract alone: what the stored answer reads as under the new contract; None: none.
         memory: adopt_contract alone: the memory that this reading leaves.
@@ -89,22 +92,29 @@ def apply(
         return end_of_hold(
             operation, question, now=now, new_id=new_id, by=who, because=because, decision=choice.kind.value
         )
-    effected = EFFECTS[choice.kind](
-        Case(
-            operation=operation,
-            question=question,
-            choice=choice,
-            policy=policy,
-            now=now,
-            observation=observation,
-            memory=memory,
-        )
+    case = Case(
+        operation=operation,
+        question=question,
+        choice=choice,
+        policy=adopts or policy,
+        now=now,
+        observation=observation,
+        memory=memory,
     )
+    effected = EFFECTS[choice.kind](case)
     _allowed_way(operation.status, effected.after.status)
+    return _carried_out(case, effected, who, because, new_id, notes)
+
+
+def _carried_out(
+    case: Case, effected: Effected, who: str, because: str | None, new_id: str, notes: tuple[str, ...]
+) -> Applied:
+    """The effect with what is told of it: the question settled, the one that it opens, the events of both."""
+    now, question = case.now, case.question
     opened = _opened(effected, now, new_id)
     told = event_of(
-        choice,
-        before=operation,
+        case.choice,
+        before=case.operation,
         after=effected.after,
         question=question,
         now=now,
@@ -115,7 +125,7 @@ def apply(
     asked = () if opened is None else (asked_event(effected.after, opened, now, _asked_name(effected)),)
     return Applied(
         operation=effected.after,
-        closed=decided(question, choice, now, who, because),
+        closed=decided(question, case.choice, now, who, because),
         opened=opened,
         events=(told, *asked),
         action=effected.action,

@@ -26,6 +26,7 @@ from pollcore.facts import (
     Stale,
     Status,
     StopReason,
+    stop_in_force,
 )
 from pollcore.grants.applied import Applied, asked_event
 
@@ -191,7 +192,7 @@ def end_of_hold(
         closed = msgspec.structs.replace(
             question, decided_at=now.wall, decision=decision, operator=by, decision_text=because
         )
-    stopped = operation.stop_reason
+    stopped = stop_in_force(operation)
     ended = AuditEvent(
         at=now.wall,
         event=EventName.HOLD_ENDED,

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from pollcore import schedule
+from pollcore import decide, outcome, schedule
 from pollcore.escalation import added_by, end_of_wait, first_check_at, raise_limits
 from pollcore.escalation.credentials import OBSERVATION
 from pollcore.facts import (
@@ -32,10 +32,10 @@ from pollcore.facts import (
     Status,
     StopDetail,
     StopReason,
-    deadline_left,
+    Succeed,
+    Wait,
 )
 from pollcore.grants.asking import raised
-from pollcore.grants.reread import Reread, reread
 
 _NO_STOP: Final[dict[str, Any]] = {"stop_reason": None, "stop_detail": None, "stop_explanation": None}
 _NOTHING_DUE: Final[dict[str, Any]] = {"next_poll_at": None, "delay_source": None, "hold_until": None}
@@ -114,7 +114,14 @@ def use_other_credential(case: Case) -> Effected:
 
 def cancel_at_provider(case: Case) -> Effected:
     action = ActionKind.FORCE_CANCEL if case.choice.step == FORCE else ActionKind.CANCEL
-    return Effected(after=resume(case, cancel_granted=True), action=action)
+    limits = raise_limits(case.operation, added_by(case.choice), case.now)
+    if limits.guidance_until is None or limits.guidance_until < end_of_wait(limits, case.now):
+        return Effected(after=resume(case, cancel_granted=True), action=action)
+    # T4: no check may go out before the new end; that is not slept into, and the cancel is sent all the same
+    stopped = decide.stop(limits, StopReason.GUIDANCE_BEYOND_DEADLINE)
+    granted = msgspec.structs.replace(schedule.reanchor(limits, case.now), cancel_granted=True)
+    after = outcome.after_stop(granted, stopped, now=case.now)
+    return Effected(after=after, ask=stopped.reason, cause=stopped.cause, action=action)
 
 
 def ask_again(case: Case) -> Effected:
@@ -199,64 +206,31 @@ def adopt_contract(case: Case) -> Effected:
         if case.running:
             return Effected(after=raised(case.operation, case.now, **adopted))
         return Effected(after=resume(case, check_once=True, **adopted))
-    if seen.state is not None:
-        adopted["last_known_state"] = seen.state
-    if case.memory is not None:
-        adopted["memory"] = case.memory
-    if seen.provider_expires_at is not None:
-        adopted["provider_expires_at"] = seen.provider_expires_at
-    to = reread(case.operation, seen, confirms=case.policy.schedule.settle_delay is not None)
-    if to.status is Status.WAITING:
-        return _adopted_and_waiting(case, adopted)
-    return _adopted_and_stopped(case, adopted, to)
-
-
-def _adopted_and_waiting(case: Case, adopted: dict[str, Any]) -> Effected:
-    if case.running:
-        return Effected(after=raised(case.operation, case.now, **adopted))
-    limit = limit_reached(case.operation, case.now)
-    if limit is None:
-        return Effected(after=resume(case, **adopted))
-    return _adopted_and_stopped(case, adopted, Reread(Status.ESCALATED, limit))
-
-
-def _adopted_and_stopped(case: Case, adopted: dict[str, Any], to: Reread) -> Effected:
-    after = raised(
-        case.operation,
-        case.now,
-        **adopted,
-        **_NOTHING_DUE,
-        status=to.status,
-        stop_reason=to.reason,
-        stop_detail=to.detail,
-        stop_explanation=to.explanation,
-        result=to.result,
-        check_once=False,
-    )
-    if to.reason is None or not to.asks:
+    decision = outcome.decide_again(case.operation, seen, policy=case.policy, now=case.now)
+    memory = case.operation.memory if case.memory is None else case.memory
+    after = outcome.after_deciding_again(case.operation, seen, memory, decision, policy=case.policy, now=case.now)
+    if isinstance(decision, Wait):
+        return _adopted_and_waiting(case, after, decision, adopted)
+    after = msgspec.structs.replace(after, **adopted)
+    if isinstance(decision, Succeed) or not decision.asks:
         return Effected(after=after)
-    cause = None
-    if to.reason in (StopReason.UNKNOWN_STATE, StopReason.NEEDS_HUMAN):
-        cause = f"{to.reason.value}:{after.submitted.provider}:{after.last_known_state}"
-    return Effected(after=after, ask=to.reason, ask_detail=to.detail.value if to.detail else None, cause=cause)
+    detail = decision.detail.value if decision.detail else None
+    return Effected(after=after, ask=decision.reason, ask_detail=detail, cause=decision.cause)
 
 
-def limit_reached(operation: Operation, now: Moment) -> StopReason | None:
-    """O7: the first limit under which a waiting answer stops all the same; None: the wait may go on."""
-    op = operation
-    if 0 < op.max_transport_failures <= op.transport_failures_used:
-        return StopReason.PROVIDER_FAILURE
-    if 0 < op.max_rate_limited <= op.rate_limited_used:
-        return StopReason.RATE_LIMITED
-    if deadline_left(op, now) <= 0:
-        return StopReason.DEADLINE_EXCEEDED
-    if schedule.room(op, now) <= 0:
-        return StopReason.USEFULNESS_ENDED
-    if op.requests_left <= 0:
-        return StopReason.REQUEST_BUDGET_EXHAUSTED
-    if op.guidance_until is not None and op.guidance_until >= end_of_wait(op, now):
-        return StopReason.GUIDANCE_BEYOND_DEADLINE
-    return None
+def _adopted_and_waiting(case: Case, after: Operation, wait: Wait, adopted: dict[str, Any]) -> Effected:
+    """The plan stays, or is a granted wait's (T5); an end that is to be confirmed is asked for in its time (X8)."""
+    adopted |= {"memory": after.memory, "last_known_state": after.last_known_state}
+    adopted["provider_expires_at"] = after.provider_expires_at
+    settles = after.memory.settling is not None and after.memory.settling != case.operation.memory.settling
+    if case.running:
+        if settles:
+            adopted |= {"next_poll_at": wait.next_poll_at, "delay_source": wait.source}
+        return Effected(after=raised(case.operation, case.now, **adopted))
+    if settles:
+        first = first_check_at(case.operation, case.now, case.policy.schedule)
+        adopted["next_poll_at"] = Instant(max(first, wait.next_poll_at))
+    return Effected(after=resume(case, **adopted))
 
 
 EFFECTS: Final[dict[ChoiceKind, Callable[[Case], Effected]]] = {

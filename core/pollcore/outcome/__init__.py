@@ -11,19 +11,23 @@ from pollcore.outcome.events import (
     submitted_events,
 )
 from pollcore.outcome.record import (
+    after_deciding_again,
     after_limit,
     after_reading,
     after_rearm,
     after_schedule,
     after_stop,
+    decide_again,
 )
 
 __all__ = [
+    "after_deciding_again",
     "after_limit",
     "after_reading",
     "after_rearm",
     "after_schedule",
     "after_stop",
+    "decide_again",
     "limit_events",
     "reading_events",
     "schedule_events",

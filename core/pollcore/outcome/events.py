@@ -10,6 +10,7 @@ from typing import Any
 
 from pollcore.decide import LimitPassed
 from pollcore.facts import (
+    BY_ELAPSED_TIME,
     AuditEvent,
     Decision,
     DelaySource,
@@ -39,6 +40,8 @@ def reading_events(
     those of the next one.
     """
     fields = _decided(before, after, decision)
+    wanted = None if isinstance(reading, Fault) else reading.guidance
+    fields["notes"] += _by_elapsed_time(after, decision, now, 0 if wanted is None else wanted.delay_ms)
     if isinstance(reading, Fault):
         lost = reading.kind is FaultKind.ANSWER_LOST
         fields["event"] = EventName.ANSWER_LOST if lost else EventName.FAULTED
@@ -59,6 +62,7 @@ def stop_events(before: Operation, after: Operation, stop: Escalate, *, now: Mom
     """A stop, or a question, without a request."""
     asked = stop.status is Status.AWAITING_APPROVAL
     fields = _decided(before, after, stop)
+    fields["notes"] += _by_elapsed_time(after, stop, now)
     fields["event"] = EventName.QUESTION_OPENED if asked else EventName.STOPPED
     if asked:
         fields["decision"] = "ask"
@@ -152,6 +156,15 @@ def _decided(before: Operation, after: Operation, decision: Decision) -> dict[st
         fields["text"] = decision.explanation
         fields["delay_source"] = before.delay_source
     return fields
+
+
+def _by_elapsed_time(after: Operation, decision: Decision, now: Moment, wanted_ms: int = 0) -> tuple[str, ...]:
+    """T9: a deadline that came, or comes before guidance of *wanted_ms* ends, by the boot clock, while the wall clock,
+    set back, says that it lies ahead."""
+    if not isinstance(decision, Escalate):
+        return ()
+    ahead = {StopReason.DEADLINE_EXCEEDED: 0, StopReason.GUIDANCE_BEYOND_DEADLINE: wanted_ms}.get(decision.reason)
+    return (BY_ELAPSED_TIME,) if ahead is not None and now.wall + ahead < after.deadline_at else ()
 
 
 def _obeyed(guidance: Guidance | None, decision: Decision) -> str | None:

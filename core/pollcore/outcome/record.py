@@ -8,12 +8,12 @@ Source: spec S1, S9, S10, B2, B4, T5, T9, X8, E7, O2.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from pollcore import schedule
-from pollcore.decide import LimitPassed, charge_of, open_until, settling_after
+from pollcore.decide import LimitPassed, charge_of, decide, open_until, settling_after, unsettled
 from pollcore.facts import (
     TRANSITIONS,
     AuditEvent,
@@ -34,6 +34,8 @@ from pollcore.facts import (
 )
 from pollcore.outcome.events import limit_events
 
+MEAN_DRAW: Final = 0.5
+"""For decisions that nothing is scheduled by: the middle of the spread."""
 _STATE_OF_THE_JOB = frozenset(
     {
         Verdict.WAITING,
@@ -102,12 +104,36 @@ def after_reading(
     return _ends(operation, decision, changes, now)
 
 
-def after_stop(operation: Operation, stop: Escalate, *, policy: Policy, now: Moment) -> Operation:
+def decide_again(operation: Operation, reading: Observation, *, policy: Policy, now: Moment) -> Decision:
+    """adopt_contract: what the stored last answer, read anew, decides. It spends nothing and brings no new word (S8).
+
+    A check that was granted, and is still to be sent, is not used up by it.
+    """
+    asked = msgspec.structs.replace(unsettled(operation, reading), check_once=False)
+    return decide(asked, reading, policy=policy, now=now, draw=MEAN_DRAW, counted=False)
+
+
+def after_deciding_again(
+    operation: Operation, reading: Observation, memory: Memory, decision: Decision, *, policy: Policy, now: Moment
+) -> Operation:
+    """The record after `decide_again`. After a wait, plan and stop are as they were: a grant says what becomes of them.
+
+    Exchange, counters and guidance stay: nothing was asked (S1, B2).
+    """
+    if operation.status.is_end:
+        return operation
+    before = unsettled(operation, reading)
+    changes: dict[str, Any] = _own(reading) | {"memory": _memory(before, reading, memory, decision, policy)}
+    if isinstance(decision, Wait):
+        return msgspec.structs.replace(operation, **changes)
+    return _ends(operation, decision, changes | {"check_once": False}, now)
+
+
+def after_stop(operation: Operation, stop: Escalate, *, now: Moment) -> Operation:
     """The record after a stop that no request brought: a limit, a credential, a contract, an approval that is wanted.
 
     For `awaiting_approval` the wait is not over: plan and earlier stop stay as they are.
     """
-    del policy  # one shape for all `after_*`; nothing of the contract is read here
     if operation.status.is_end:
         return operation
     if stop.status is Status.AWAITING_APPROVAL:
@@ -116,9 +142,8 @@ def after_stop(operation: Operation, stop: Escalate, *, policy: Policy, now: Mom
     return _ends(operation, stop, {"check_once": False}, now)
 
 
-def after_schedule(operation: Operation, wait: Wait, *, policy: Policy, now: Moment) -> Operation:
+def after_schedule(operation: Operation, wait: Wait, *, now: Moment) -> Operation:
     """The record after its next request was moved without one having been sent (T8, T11, caps): same version."""
-    del policy
     if operation.status.is_end:
         return operation
     until = operation.guidance_until if wait.guidance_until is None else wait.guidance_until
@@ -187,13 +212,18 @@ def _memory(
 
 
 def _seen(reading: Observation) -> dict[str, Any]:
-    """What an answer tells of exchange and job, kept apart (S1); a wrong job's state is not this job's (S6)."""
-    seen: dict[str, Any] = {
+    """What an answer tells of exchange and job, kept apart (S1)."""
+    return {
         "last_http": reading.http,
         "last_fault": None,
         "last_fault_at": None,
         "last_fault_may_have_been_sent": False,
-    }
+    } | _own(reading)
+
+
+def _own(reading: Observation) -> dict[str, Any]:
+    """What an answer tells of the job; a wrong job's state is not this job's (S6)."""
+    seen: dict[str, Any] = {}
     own = reading.verdict in _STATE_OF_THE_JOB or (
         reading.verdict is Verdict.INTEGRATION and reading.detail in _INTEGRATION_ABOUT_THE_JOB
     )

@@ -28,11 +28,10 @@ from pollcore.facts import (
     Succeed,
     Wait,
 )
-from pollcore.outcome.record import after_reading
+from pollcore.outcome.record import MEAN_DRAW, after_reading
 
 NO_BOOT: Final = "replay"
 """Boot times of the past are not known: the wall time of each answer counts."""
-MEAN_DRAW: Final = 0.5
 
 
 class Replayed(msgspec.Struct, frozen=True):

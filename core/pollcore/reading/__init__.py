@@ -5,8 +5,9 @@ Job: the public names of this package. Must not know: decisions, budgets, stores
 
 from pollcore.reading.available import force_available_at
 from pollcore.reading.cancelled import read_cancel
-from pollcore.reading.explained import Explanation, explain, replayed, reread, reread_with_memory
-from pollcore.reading.handover import Handover, from_response, read_submit
+from pollcore.reading.envelope import body_beside
+from pollcore.reading.explained import Explanation, Reread, explain, replayed, reread
+from pollcore.reading.handover import Handover, explain_response, from_response, read_submit
 from pollcore.reading.look import Opened
 from pollcore.reading.observe import read
 from pollcore.reading.pages import next_page
@@ -15,8 +16,11 @@ __all__ = [
     "Explanation",
     "Handover",
     "Opened",
+    "Reread",
+    "body_beside",
     "explain",
     "force_available_at",
+    "explain_response",
     "from_response",
     "next_page",
     "read",
@@ -24,5 +28,4 @@ __all__ = [
     "read_submit",
     "replayed",
     "reread",
-    "reread_with_memory",
 ]

@@ -27,6 +27,6 @@ def force_available_at(contract: Contract, operation: Operation, stored: bytes) 
     try:
         item.find(look)
         found = look.value(plan.available_at, "cancel.force.available_at")
-        return None if found is None else instant(found, plan.unit)
+        return None if found is None else instant(found, plan.unit, kept.answer.answered_at)
     except (RuleFailed, ValueError):
         return None

@@ -77,7 +77,7 @@ def by_value(look: Look) -> Draft:
 def by_table(look: Look, value: Any) -> Draft:
     """Find *value* in the table. What is not listed is unknown, never guessed (S2)."""
     table = look.contract.table
-    meaning = _listed(table, value)
+    meaning = _listed(look, table, value)
     if meaning is not None:
         return _meant(look, meaning, None if value is None else shown(value))
     if value is None:
@@ -92,13 +92,13 @@ def by_table(look: Look, value: Any) -> Draft:
     return draft
 
 
-def _listed(table: StateTable, value: Any) -> Meaning | None:
+def _listed(look: Look, table: StateTable, value: Any) -> Meaning | None:
     if type(value) is str:
         word = value.casefold() if table.fold_case else value
         found = table.texts.get(word)
         if found is None:
             for state in table.patterns:
-                if state.pattern.matches(value):
+                if look.matches(state.pattern, value, "states"):
                     return state.meaning
         return found
     if value is None:

@@ -1,7 +1,8 @@
 """What is kept of an answer so that a mended contract can be tried on it.
 
 Job: Answer -> at most 2 KiB of JSON (status, times, the headers that count, the body or the part that rules read), and
-back. Must not know: sealing, storage. Source: design.md "Records"; spec adopt_contract.
+back; of a larger one also the body itself, where it is small enough to be kept beside the envelope.
+Must not know: sealing, storage. Source: design.md "Records"; spec adopt_contract.
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ from typing import Any, Final
 import msgspec
 
 from pollcore.contract.expressions import Expression, Keys
+from pollcore.contract.model import Contract
 from pollcore.contract.requests import EACH
 from pollcore.facts import Answer, Instant
 from pollcore.reading.look import Look
 
 MAX_ENVELOPE: Final = 2_048
 MAX_WHOLE: Final = 1_500
+MAX_BODY: Final = 16_384
+"""Bytes of a body that are kept beside an envelope which could not hold it."""
 MAX_TEXT: Final = 400
 KEPT_LINES: Final = 3
 """Documents that are kept of an NDJSON answer which is too large to be kept whole."""
@@ -37,6 +41,8 @@ def pack(look: Look) -> bytes:
         "url_step": look.step.name,
         "headers": headers,
     }
+    if missing := sorted(look.contract.kept_headers - KEPT - headers.keys()):
+        head["absent"] = missing
     if look.others:
         head["others"] = look.others
     if look.step.each is not None:
@@ -65,6 +71,12 @@ def pack(look: Look) -> bytes:
         return packed
     short = {name: value[:64] for name, value in headers.items() if name in ("date", "retry-after")}
     return _encode({**head, "headers": short, "whole": False, "cut": True})
+
+
+def body_beside(envelope: bytes, body: bytes) -> bytes | None:
+    """The body, cut to MAX_BODY, where *envelope* does not hold it whole; None: it does."""
+    # a whole envelope is longer than the body in it
+    return body[:MAX_BODY] if len(body) > MAX_WHOLE or len(body) > len(envelope) else None
 
 
 def _encode(value: dict[str, Any]) -> bytes:
@@ -116,7 +128,7 @@ def _own_item(look: Look, kept: Any) -> Any:
 
 def _entries_of(entries: Expression, body: Any, look: Look) -> Any:
     try:
-        return entries.read({**look.root, "body": body})
+        return entries.read({**look.root, "body": body}, look.steps)
     except Exception:  # told where the answer itself is read
         return None
 
@@ -124,7 +136,7 @@ def _entries_of(entries: Expression, body: Any, look: Look) -> Any:
 class Unpacked(msgspec.Struct, frozen=True):
     """A stored answer. *cut*: too large to be kept; it cannot be read again. *tree*: its body is the read tree as JSON,
     whatever the answer's format was. *each*: the child that was asked (R21). *others*: operations that the same request
-    asked for (R39)."""
+    asked for (R39). *absent*: headers that the contract of then looked for and that were not there."""
 
     answer: Answer
     step: str
@@ -133,10 +145,20 @@ class Unpacked(msgspec.Struct, frozen=True):
     tree: bool = False
     each: str | None = None
     others: int = 0
+    absent: tuple[str, ...] = ()
+
+    def answers(self, contract: Contract) -> bool:
+        """Whether *contract* finds here all that it would have found in the answer itself."""
+        known = KEPT.union(self.absent, (name for name, _ in self.answer.headers))
+        return self.whole and not self.cut and contract.kept_headers <= known
 
 
-def unpack(envelope: bytes) -> Unpacked | None:
-    """The answer as kept; None: the bytes are no envelope of ours."""
+def unpack(envelope: bytes, body_beside: bytes | None = None) -> Unpacked | None:
+    """The answer as kept; None: the bytes are no envelope of ours.
+
+    Args:
+        body_beside: What `body_beside` made of the answer's body: read instead of the part that the envelope holds.
+    """
     try:
         found = msgspec.json.decode(envelope)
         body = b"" if found.get("body") is None else msgspec.json.encode(found["body"])
@@ -151,8 +173,8 @@ def unpack(envelope: bytes) -> Unpacked | None:
         )
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
-    each, others = found.get("each"), found.get("others")
-    return Unpacked(
+    each, others, absent = found.get("each"), found.get("others"), found.get("absent")
+    kept = Unpacked(
         answer,
         str(found.get("url_step", "status")),
         bool(found.get("whole")),
@@ -160,4 +182,11 @@ def unpack(envelope: bytes) -> Unpacked | None:
         bool(found.get("tree")),
         each if isinstance(each, str) else None,
         others if isinstance(others, int) else 0,
+        tuple(str(name) for name in absent) if isinstance(absent, list) else (),
+    )
+    # of MAX_BODY bytes nobody knows whether more came
+    if kept.whole or kept.cut or body_beside is None or len(body_beside) >= MAX_BODY:
+        return kept
+    return msgspec.structs.replace(
+        kept, answer=msgspec.structs.replace(answer, body=body_beside), whole=True, tree=False
     )

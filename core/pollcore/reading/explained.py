@@ -43,7 +43,6 @@ def explain(
     contract: Contract,
     operation: Operation,
     answer: Answer,
-    now: Moment,  # noqa: ARG001 - the answer carries its own times
     url: str = "",
     others: int = 0,
 ) -> Explanation:
@@ -69,43 +68,47 @@ def _explained(look: Look) -> Explanation:
     )
 
 
-def reread(contract: Contract, operation: Operation, stored: bytes, now: Moment) -> Observation:
-    """What `reread_with_memory` reads, alone."""
-    return reread_with_memory(contract, operation, stored, now)[0]
+class Reread(msgspec.Struct, frozen=True):
+    """A stored answer under a contract. *whole*: all that this contract would have found in the answer itself was kept;
+    else *observation* is no more than a hint, and nothing may be decided by it. *memory*: of the job, after it."""
+
+    observation: Observation
+    memory: Memory
+    whole: bool
 
 
-def reread_with_memory(
-    contract: Contract, operation: Operation, stored: bytes, now: Moment
-) -> tuple[Observation, Memory]:
-    """adopt_contract: the stored envelope under *contract*, and what is remembered of the job after it.
+def reread(
+    contract: Contract, operation: Operation, stored: bytes, now: Moment, body_beside: bytes | None = None
+) -> Reread:
+    """adopt_contract: the stored envelope, with the body that was kept beside it, under *contract*.
 
     An envelope that was cut cannot be read again: an integration failure, the memory as it was. `Memory.settling` and
     `cancel_sent_at` are left as they are.
     """
-    kept = envelope.unpack(stored)
+    kept = envelope.unpack(stored, body_beside)
     if kept is None or kept.cut:
         http = HttpFact(kept.answer.status if kept else 0, now.wall, now.wall)
         text = "the stored answer was too large to be kept whole" if kept else "the stored answer cannot be read"
         unread = Observation(
             verdict=Verdict.INTEGRATION, http=http, detail=StopDetail.UNREADABLE, explanation=text, envelope=stored
         )
-        return unread, operation.memory
+        return Reread(unread, operation.memory, False)
     # the memory already counts this answer: it is neither a second one in a row nor one more poll
     known = operation.memory
     memory = replace(known, in_a_row=max(0, known.in_a_row - 1), polls=max(0, known.polls - 1))
     found = _read_kept(contract, operation, memory, kept)
-    return replace(found.observation, envelope=stored), found.memory
+    return Reread(replace(found.observation, envelope=stored), found.memory, kept.answers(contract))
 
 
 def replayed(contract: Contract, operation: Operation, stored: bytes) -> tuple[Explanation, bool] | None:
     """The stored envelope as the next answer of *operation*, whose memory does not count it; None: it cannot be read.
 
-    Also whether the whole answer was kept: of a larger one only what the contract of then could reach.
+    Also whether all that *contract* reads was kept: of a larger answer only what the contract of then could reach.
     """
     kept = envelope.unpack(stored)
     if kept is None or kept.cut or all(step.name != kept.step for step in contract.steps):
         return None
-    return _read_kept(contract, operation, operation.memory, kept), kept.whole
+    return _read_kept(contract, operation, operation.memory, kept), kept.answers(contract)
 
 
 def _read_kept(contract: Contract, operation: Operation, memory: Memory, kept: envelope.Unpacked) -> Explanation:

@@ -16,12 +16,16 @@ from pollcore.facts import Instant, Refused, ResultPointer, StopDetail, Verdict,
 from pollcore.reading import times
 from pollcore.reading.draft import Draft
 from pollcore.reading.look import Look, shown
+from pollcore.reading.strict_json import MAX_DIGITS
 
 MAX_FIELD: Final = 4_096
+"""Bytes of a field as JSON that is kept beside a result, if it is there."""
+MAX_REQUIRED: Final = 65_536
+"""Of a field that the contract requires: where nothing else brings the result, it may be the result itself."""
 """Bytes of JSON that a result field may have to be kept in the pointer."""
 
 _UUID: Final = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
-_INTEGER_TEXT: Final = re.compile(r"-?[0-9]{1,19}")
+_INTEGER_TEXT: Final = re.compile(rf"-?[0-9]{{1,{MAX_DIGITS}}}")
 _TYPES: Final[dict[str, tuple[type, ...]]] = {
     "string": (str,),
     "integer": (int,),
@@ -40,14 +44,18 @@ def check_success(look: Look, draft: Draft) -> None:
     for field in success.requires:
         value = look.value(field.path, f"success.requires {field.name}")
         wrong = _wrong(look, field, value)
+        if value is not None:
+            resolve = field.format == "url" and wrong is None
+            kept = _keep(look, fields, field.name, value, MAX_REQUIRED, resolve=resolve)
+            if not kept and wrong is None and look.contract.result is None:
+                # S9: some providers tell it once, and nothing would fetch it later
+                wrong = f"is larger than {MAX_REQUIRED:,} bytes and cannot be kept"
         if wrong is not None and missing is None:
             missing = f"{field.path.source} {wrong}"
-        if value is not None:
-            _keep(look, fields, field.name, value, resolve=field.format == "url" and wrong is None)
     for name, path in success.fields:
         value = look.value(path, f"success.fields {name}")
         if value is not None:
-            _keep(look, fields, name, value)
+            _keep(look, fields, name, value, MAX_FIELD)
     for one in success.qualifiers:
         if one.name not in draft.qualifiers and look.holds(one.when, f"success.qualifiers {one.name}"):
             draft.qualifiers += (one.name,)
@@ -61,17 +69,19 @@ def check_success(look: Look, draft: Draft) -> None:
         draft.broke(StopDetail.SUCCEEDED_WITHOUT_RESULT, missing)
 
 
-def _keep(look: Look, fields: dict[str, Any], name: str, value: Any, *, resolve: bool = False) -> None:
+def _keep(look: Look, fields: dict[str, Any], name: str, value: Any, limit: int, *, resolve: bool = False) -> bool:
+    """Whether it could be kept: not larger than *limit* bytes."""
     if resolve:
         value = absolute(look.url, value)
     try:
-        large = len(msgspec.json.encode(value)) > MAX_FIELD
+        large = len(msgspec.json.encode(value)) > limit
     except (TypeError, ValueError, OverflowError):
         large = True
     if large:
-        look.notes.append(f"result field {name} left out: larger than {MAX_FIELD} bytes")
+        look.notes.append(f"result field {name} left out: larger than {limit:,} bytes")
     else:
         fields[name] = value
+    return not large
 
 
 def _wrong(look: Look, field: Required, value: Any) -> str | None:
@@ -83,7 +93,7 @@ def _wrong(look: Look, field: Required, value: Any) -> str | None:
         bool_where_number = isinstance(value, bool) and kind != "boolean"
         if bool_where_number or not isinstance(value, _TYPES[kind]):
             return f"is not of type {kind}"
-    if field.pattern is not None and not field.pattern.matches(value):
+    if field.pattern is not None and not look.matches(field.pattern, value, f"success.requires {field.name}"):
         return "does not match its pattern"
     if field.format == "url":
         return _wrong_url(look, value, field.hosts)
@@ -173,7 +183,7 @@ def _expires(look: Look, expiry: Expiry) -> Instant | None:
     if value is None:
         return None
     if expiry.unit not in times.SPANS:
-        return times.instant(value, expiry.unit)
+        return times.instant(value, expiry.unit, look.answer.answered_at)
     start: Instant = look.seen.started_at
     if expiry.anchor is not None:
         anchor = look.value(expiry.anchor, "expiry.anchor")

@@ -35,7 +35,7 @@ def clocks(answer: Answer) -> Clocks:
     if text is None:
         return _NO_DATE
     try:
-        date = times.http_date(text)
+        date = times.http_date(text, answer.answered_at)
     except ValueError:
         return _NO_DATE
     if date > answer.answered_at:
@@ -82,7 +82,7 @@ def _retry_after(answer: Answer, found: Clocks, faults: list[HintFault]) -> Guid
             if delay is None:
                 if times.is_negative(text):
                     raise ValueError("negative")
-                delay = until(times.http_date(text), answer, found)
+                delay = until(times.http_date(text, answer.answered_at), answer, found)
                 if delay < 0:
                     raise ValueError("in the past")
         except ValueError as error:
@@ -118,7 +118,7 @@ def _hint(look: Look, hint: Hint, found: Clocks) -> int | None:
     if hint.unit in times.SPANS:
         delay = times.span(value, hint.unit)
     else:
-        delay = until(times.instant(value, hint.unit), look.answer, found)
+        delay = until(times.instant(value, hint.unit, look.answer.answered_at), look.answer, found)
         if delay < 0:
             raise ValueError("in the past")
     most = look.contract.policy.schedule.max_hint

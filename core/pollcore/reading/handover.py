@@ -58,6 +58,25 @@ def from_response(contract: Contract, submitted: Submitted, answer: Answer, requ
         Refused: `no_submission_reading`, `submission_failed` (status), `job_id_missing`, `foreign_origin`, `bad_url`,
             `rule_failed`.
     """
+    return _read(contract, submitted, answer, request_url, None)
+
+
+def explain_response(
+    contract: Contract, submitted: Submitted, answer: Answer, request_url: str
+) -> tuple[Handover | Refused, tuple[tuple[str, str], ...]]:
+    """As `from_response`; a refusal is returned. And what was looked at: (expression, value as text)."""
+    trace: list[tuple[str, str]] = []
+    found: Handover | Refused
+    try:
+        found = _read(contract, submitted, answer, request_url, trace)
+    except Refused as error:
+        found = error
+    return found, tuple(dict.fromkeys(trace))
+
+
+def _read(
+    contract: Contract, submitted: Submitted, answer: Answer, request_url: str, trace: list[tuple[str, str]] | None
+) -> Handover:
     reading = contract.submission.answer if contract.submission is not None else None
     if reading is None:
         way = "hand the job id over with --job-id instead of the answer"
@@ -74,6 +93,7 @@ def from_response(contract: Contract, submitted: Submitted, answer: Answer, requ
     started = date if date is not None else answer.answered_at
     seen = Seen(submitted=submitted, started_at=started)
     look = Look(contract, seen, Exchange("submission", request_url, answer), contract.steps[0], form=reading.format)
+    look.trace = trace
     url = _status_url(look, reading)
     job_id = _job_id(look, reading, url)
     params = dict(submitted.params)
@@ -113,8 +133,13 @@ def _status_url(look: Look, reading: SubmissionAnswer) -> str | None:
         return None
     if not isinstance(found, str):
         raise Refused(f"{look.contract.name}: the status URL in the answer is no text", code="bad_url")
-    url = absolute(look.url, found)
-    origin = normalise_origin(url)
+    try:
+        url = absolute(look.url, found)
+        origin = normalise_origin(url)
+    except Refused as error:
+        relative = "" if "://" in found or look.url else "; it is relative: what it came from is --response-url"
+        why = f"the status URL in the answer: {error}{relative}"
+        raise Refused(f"{look.contract.name}: {why}", code="bad_url") from None
     if not any(covers(allowed, origin) for allowed in look.contract.origins):
         raise Refused(
             f"{look.contract.name}: the answer names a status URL on {origin}, which is none of the contract's origins "

@@ -85,7 +85,7 @@ def _ids(look: Look, job_id: Expression, entries: list[Any]) -> Iterator[tuple[A
         for entry in entries:
             root["item"] = entry
             try:
-                one = job_id.read(root)
+                one = job_id.read(root, look.steps)
             except Exception:
                 # told as every other expression's failure is
                 one = look.value(job_id, "item.job_id")

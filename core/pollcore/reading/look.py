@@ -11,9 +11,11 @@ from typing import Any, Final
 
 import msgspec
 
+from pollcore.contract.counted import MAX_SHARED_STEPS, Steps, TooCostly
 from pollcore.contract.expressions import Expression
 from pollcore.contract.model import Contract
 from pollcore.contract.parts import BodyFormat, Step
+from pollcore.contract.patterns import Pattern
 from pollcore.facts import Answer, Exchange, Instant, Memory, Submitted, iso, mask_url
 from pollcore.reading import formats, strict_json
 from pollcore.reading.draft import Draft
@@ -49,9 +51,10 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
 class Opened:
     """What all readings of one answer about several operations share: its body, parsed once; its entries by job id."""
 
-    __slots__ = ("_body", "entries", "failed", "listed")
+    __slots__ = ("_body", "entries", "failed", "listed", "steps")
 
     def __init__(self) -> None:
+        self.steps = Steps(MAX_SHARED_STEPS)
         self._body: tuple[Any, str | None] | None = None
         self.entries: dict[str, list[Any]] | None = None
         self.failed: RuleFailed | None = None
@@ -84,6 +87,7 @@ class Look:
         "root",
         "seen",
         "step",
+        "steps",
         "trace",
         "url",
     )
@@ -115,6 +119,7 @@ class Look:
         else:
             self.body, self.body_fault = opened.body_of(contract, step, exchange.answer)
         self.opened = opened
+        self.steps = Steps() if opened is None else opened.steps
         self.others = exchange.others
         self.root: dict[str, Any] = {
             "http": {"status": exchange.answer.status, "headers": self.headers},
@@ -139,7 +144,7 @@ class Look:
     def value(self, expression: Expression, what: str) -> Any:
         """Raises RuleFailed."""
         try:
-            found = expression.read(self.root)
+            found = expression.read(self.root, self.steps)
         except Exception as error:
             raise RuleFailed(what, f"{expression.source}: {_why(error)}") from None
         if self.trace is not None:
@@ -150,6 +155,13 @@ class Look:
         """Raises RuleFailed."""
         found = self.value(expression, what)
         return not (found is None or found is False or found == "" or found == [] or found == {})
+
+    def matches(self, pattern: Pattern, text: str, what: str) -> bool:
+        """Raises RuleFailed."""
+        try:
+            return self.steps.matches(pattern, text)
+        except TooCostly as error:
+            raise RuleFailed(what, f"{pattern.source}: {error}") from None
 
     def text(self, expression: Expression | None, what: str) -> str | None:
         """A value as text for people, bounded; None when absent. A failing expression becomes a note."""

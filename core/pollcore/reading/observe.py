@@ -17,7 +17,6 @@ from pollcore.facts import (
     Exchange,
     HttpFact,
     Memory,
-    Moment,
     Observation,
     Operation,
     Refused,
@@ -41,14 +40,13 @@ def read(
     contract: Contract,
     operation: Operation,
     exchanges: tuple[Exchange, ...],
-    now: Moment,  # noqa: ARG001 - part of the call for readings that will need it; answers carry their own times
     opened_before: Opened | None = None,
 ) -> tuple[Observation, Memory]:
     """Read the newest of *exchanges* (one poll's steps, the newest last).
 
+    Times inside an observation are the answer's own, so a stored answer reads the same again.
+
     Args:
-        now: Not before the answer was complete. Times inside an observation are the answer's own, so a stored answer
-            reads the same again.
         opened_before: R39: what the readings of one answer for several operations share; the same one for each.
 
     Returns:

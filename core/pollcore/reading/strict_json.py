@@ -15,14 +15,15 @@ from typing import Any, Final, NoReturn
 MAX_DEPTH: Final = 64
 MAX_NODES: Final = 20_000
 MAX_STRING: Final = 64 * 1024
-MAX_DIGITS: Final = 19
+MAX_DIGITS: Final = 78
+"""Of an integer: one of 256 bits has no more. It is read exactly, and every JSON that we write holds it exactly."""
 MAX_NUMBER: Final = 64
 
 # possessive, and an open string runs to the end: linear in the body, whatever it holds
 _TOKENS: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[{]|[\]}]|,', re.DOTALL)
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _ESCAPED_SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
-_LONG: Final = re.compile(rb"[0-9]{20}")
+_LONG: Final = re.compile(rb"[0-9]{%d}" % (MAX_DIGITS + 1))
 
 
 class Unreadable(ValueError):
@@ -49,7 +50,7 @@ def _float(text: str) -> float:
 
 def _int(text: str) -> int:
     if len(text.lstrip("-")) > MAX_DIGITS:
-        raise Unreadable(f"a number has more than {MAX_DIGITS} digits")
+        raise Unreadable(f"an integer is too large: more than {MAX_DIGITS} digits")
     return int(text)
 
 

@@ -47,13 +47,24 @@ MAX_RETRY_AFTER: Final = 999_999_999 * SECOND
 the wait stops and asks (T4) instead of asking the provider early; and it still is a time before 2100."""
 
 
-@lru_cache(maxsize=512)
-def http_date(text: str) -> Instant:
+_FAR_YEARS: Final = 50
+"""RFC 9110 section 5.6.7: a year of two digits is no later than so many years ahead."""
+
+
+def http_date(text: str, near: Instant) -> Instant:
     """One of the three forms, all taken as GMT; a leap second counts as the second after 59.
+
+    Args:
+        near: When it was written, for a year of two digits.
 
     Raises:
         ValueError: none of the three forms, no such day, or outside 2000-2100.
     """
+    return _http_date(text, datetime.fromtimestamp(near / SECOND, UTC).year)
+
+
+@lru_cache(maxsize=512)
+def _http_date(text: str, this_year: int) -> Instant:
     for form in _FORMS:
         found = form.fullmatch(text)
         if found is not None:
@@ -62,7 +73,8 @@ def http_date(text: str) -> Instant:
         raise ValueError("not a date in one of the three HTTP forms")
     year, second = int(found["year"]), int(found["s"])
     if len(found["year"]) == 2:
-        year += 2000
+        year += this_year - this_year % 100
+        year += -100 if year > this_year + _FAR_YEARS else 0
     if second > 60:
         raise ValueError("no such time of day")
     try:
@@ -138,8 +150,11 @@ def span(value: Any, unit: Unit) -> int:
     return ms
 
 
-def instant(value: Any, unit: Unit) -> Instant:
+def instant(value: Any, unit: Unit, near: Instant) -> Instant:
     """A point in time in *unit* (never a span).
+
+    Args:
+        near: When it was written.
 
     Raises:
         ValueError: not of that form, without a time zone, or outside 2000-2100.
@@ -148,7 +163,7 @@ def instant(value: Any, unit: Unit) -> Instant:
         if not isinstance(value, str) or len(value) > 64:
             raise ValueError("not a date and time")
         if unit is Unit.HTTP_DATE:
-            return http_date(value.strip(" \t"))
+            return http_date(value.strip(" \t"), near)
         return iso_instant(value)
     ms = _in_ms(value, unit)
     if not EARLIEST <= ms <= LATEST:

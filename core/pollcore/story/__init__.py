@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from pollcore.facts import DAY, AuditEvent, EventName, Instant, clock_time, iso
+from pollcore.story.notes import told as in_words
 from pollcore.story.sentences import parts
 
 __all__ = ["Harmless", "line", "story", "visible"]
@@ -66,9 +67,7 @@ def line(event: AuditEvent, *, harmless: Harmless = visible) -> str:
     """`10:20:31 received 503, Retry-After 120, next poll 10:22:31 from provider guidance`."""
     text = ", ".join(parts(event))
     # what the key guard measured, and the card's digest, are for the record; a person reads what was granted
-    notes = [note for note in event.notes if not note.startswith(_FOR_THE_RECORD)]
-    if event.event is EventName.SUBMITTED:  # `budget 12` stands in the sentence already
-        notes = [note.removeprefix(f"max_status_requests {event.max_requests} ") for note in notes]
+    notes = [in_words(note, event) for note in event.notes if not note.startswith(_FOR_THE_RECORD)]
     remarks = [event.text, *notes] if event.event in _EXPLAINED else notes
     if told := _once(remarks):
         text += f" ({'; '.join(told)})"

@@ -10,7 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from pollcore.facts import DAY, ActionOutcome, AuditEvent, DelaySource, EventName, Instant, clock_time, iso
+from pollcore.facts import (
+    DAY,
+    ActionOutcome,
+    AuditEvent,
+    ChoiceKind,
+    DelaySource,
+    EventName,
+    Instant,
+    clock_time,
+    iso,
+    lost_words,
+)
 
 Parts = list[str | None]
 """What is said, in order; None: nothing to say there."""
@@ -23,6 +34,9 @@ _SOURCES: Final = {
     DelaySource.MANUAL_EXTENSION: "manual extension",
     DelaySource.SHARED_COOLDOWN: "shared cool-down",
     DelaySource.ORIGIN_DOWN: "origin down",
+    DelaySource.PAUSED: "pause by hand",
+    DelaySource.CAPPED: "the provider's caps",
+    DelaySource.TOKEN_PENDING: "a token that is being bought",
 }
 
 
@@ -129,7 +143,11 @@ def _granted(event: AuditEvent) -> Parts:
     deadline = f"deadline {time_words(event.deadline_at, event.at)}" if event.deadline_at is not None else None
     budget = f"budget {event.max_requests}" if event.max_requests is not None else None
     what = event.detail or _words(event.decision) or "a choice"
-    return [f"granted {what}{_by(event)}", deadline, budget, _next(event), _quoted(event)]
+    following = _next(event)
+    if following and event.decision != ChoiceKind.EXTEND and event.delay_source is DelaySource.MANUAL_EXTENSION:
+        # the record's word for the first check after any grant; only an extension is one
+        following = f"{following.partition(' from ')[0]} from this grant"
+    return [f"granted {what}{_by(event)}", deadline, budget, following, _quoted(event)]
 
 
 def _refused(event: AuditEvent) -> Parts:
@@ -225,6 +243,11 @@ def _cancel_answered(words: str) -> Teller:
     return tell
 
 
+def _action_lost(event: AuditEvent) -> Parts:
+    """O5: neither its answer nor whether it left is known."""
+    return [lost_words(event.detail or "unnamed"), event.text]
+
+
 _TELLERS: Final[dict[EventName, Teller]] = {
     EventName.SUBMITTED: _submitted,
     EventName.SENT: _sent,
@@ -247,6 +270,7 @@ _TELLERS: Final[dict[EventName, Teller]] = {
     EventName.SESSION_ENDED: _plain("session ended"),
     EventName.PAUSED: _paused,
     EventName.CANCEL_SENT: _answered("cancel sent to the provider"),
+    EventName.ACTION_LOST: _action_lost,
     EventName.CANCEL_ANSWERED: _cancel_answered("cancel answered, which does not mean cancelled"),
     EventName.FORCE_CANCEL_ANSWERED: _cancel_answered("force-cancel answered, which does not mean cancelled"),
     EventName.RESUBMITTED: _answered("resubmitted as a new operation"),

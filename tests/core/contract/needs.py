@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from tests.core.reading.helpers import START, moment, operation
+from tests.core.reading.helpers import START, operation
 
 from pollcore.contract import Contract, batch_requests, parse, requests
 from pollcore.facts import FORCE, Answer, Exchange, Instant, Memory, Observation, Operation, Verdict, iso
@@ -136,7 +136,6 @@ class Run:
             self.contract,
             self.operation,
             (Exchange(step, url, found, max(0, len(self.together) - 1)),),
-            moment(self.after),
         )
         result = seen.result if seen.result is not None else self.operation.result
         self.operation = msgspec.structs.replace(

@@ -23,7 +23,7 @@ def test_a_file_begun_with_a_name_alone_reads_and_lists_no_state() -> None:
     assert contract.table.shown == ()
     assert (contract.observation, contract.tried, contract.asks_first_use) == (None, False, True)
     told = {one.key for one in check(contract) if one.level == "warning"}
-    assert {"states", "success", "limits.deadline_basis", "sources", "base_url"} <= told
+    assert {"states", "success", "limits.deadline_basis", "sources[1]", "base_url"} <= told
     assert contract.cancel is None
 
 
@@ -77,6 +77,50 @@ def test_what_a_new_file_guesses_of_header_and_cancel_is_marked_and_follows_the_
     assert 'X-Key"]\n' in text(Begun(name="acme", credential="header", credential_names=("X-Key",)))
 
 
+UNCOMMENTED = (
+    ('# observation = "read_only"', 'observation = "read_only"'),
+    ("# evidence = ", "evidence = "),
+    ('tested_live = "no"', 'tested_live = "v2, today"'),
+    ("# [cancel]", "[cancel]"),
+    ('# method = "POST"', 'method = "POST"'),
+    ("# url = ", "url = "),
+    ("# consequences = ", "consequences = "),
+    ("# confirm = ", "confirm = "),
+)
+
+
+@pytest.mark.rule("X7", "E5")
+@pytest.mark.parametrize("mark", ["TODO: ", ""])
+def test_what_a_new_file_holds_is_evidence_of_nothing_with_or_without_its_mark(mark: str) -> None:
+    made = text(Begun(name="acme", base_url="https://api.acme.test"))
+    for old, new in UNCOMMENTED:
+        assert made.count(old) == 1
+        made = made.replace(old, new)
+    made = made.replace("TODO: ", mark)
+    contract = parse(made, "acme.toml")
+    assert contract.asks_first_use
+    assert (contract.evidence, contract.sources) == (None, ())
+    assert contract.policy.cancel is None
+    told = {one.key: one.message for one in check(contract) if one.level == "warning"}
+    for key in ("status.evidence", "cancel.consequences", "limits.deadline_basis", "sources[1]"):
+        assert told[key].startswith("placeholder left: "), key
+    assert "asked at the first use" in told["status.evidence"]
+    assert "none is offered" in told["cancel.consequences"]
+
+
+@pytest.mark.rule("X7", "E5")
+def test_what_the_author_wrote_in_their_place_counts() -> None:
+    made = text(Begun(name="acme", base_url="https://api.acme.test"))
+    for old, new in UNCOMMENTED:
+        made = made.replace(old, new)
+    made = made.replace("TODO: where it says so, when", "docs.acme.test/jobs, read today, when")
+    made = made.replace("TODO: what becomes", "The job ends. What becomes")
+    contract = parse(made, "acme.toml")
+    assert not contract.asks_first_use
+    assert contract.policy.cancel is not None
+    assert contract.policy.cancel.consequences == "The job ends. What becomes of the job and of what it wrote"
+
+
 @pytest.mark.rule("B1", "H1")
 def test_a_parameter_in_the_path_is_declared_once_and_left_open_until_its_author_says_what_it_is() -> None:
     path = "/v1/{params.index}/{params.name|path}/tasks/{job_id}?index={params.index}"
@@ -85,7 +129,7 @@ def test_a_parameter_in_the_path_is_declared_once_and_left_open_until_its_author
     assert [(one.name, one.required) for one in contract.params] == [("index", True), ("name", True)]
     told = {one.key for one in check(contract) if one.level == "warning"}
     assert {"params.index.about", "params.name.about"} <= told
-    filled = parse(made.replace("TODO: what a submission names", "what a submission names"), "acme.toml")
+    filled = parse(made.replace("TODO: what a submission names here", "which task"), "acme.toml")
     assert not any(one.key.startswith("params.") for one in check(filled))
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 from tests.core.contract.test_contract_mistakes import warnings
 
+from pollcore.contract import parse
+from pollcore.facts import ContractError
+
 BASE = """
 schema = 1
 name = "acme"
@@ -94,3 +97,33 @@ def test_one_mistake_is_one_warning(old: str, new: str, line: str) -> None:
 def test_a_rule_with_a_condition_or_of_a_step_hides_no_table() -> None:
     assert told(("[state]", '[[rules]]\nwhen = "body.error"\ncategory = "failed"\n[state]')) == []
     assert told(("[state]", '[[rules]]\nstatus = [404]\ncategory = "waiting"\n[state]')) == []
+
+
+@pytest.mark.rule("S2")
+@pytest.mark.parametrize("name", ["waiting", "failed"])
+def test_what_an_api_never_says_is_no_warning_where_the_evidence_is_given(name: str) -> None:
+    listed = {"waiting": 'waiting = ["queued", "running"]\n', "failed": 'failed = ["failed"]\n'}[name]
+    more = ('allowed_states = ["running"]\n', "")  # the state is listed no more
+    assert any(f"states: nothing means {name};" in line for line in told((listed, ""), more))
+    never = f'{listed}[states.never]\n{name} = "not in the enumeration of jobs.yaml at 3f1a"\n'
+    text = BASE.replace('cancelled = ["cancelled"]\n', f'cancelled = ["cancelled"]\n{never.removeprefix(listed)}')
+    assert not [line for line in warnings(text.replace(listed, "").replace(*more)) if "nothing means" in line]
+    with pytest.raises(ContractError, match=rf"states.never.{name}: states.{name} means {name}: take one"):
+        parse(text, "acme.toml")
+
+
+@pytest.mark.rule("S2")
+@pytest.mark.parametrize(
+    ("never", "says"),
+    [
+        ('succeeded = "x"', "states.never.succeeded: unknown key"),
+        ("failed = true", "states.never.failed: must be a string"),
+        ('failed = " "', "states.never.failed: is empty"),
+    ],
+)
+def test_never_wants_evidence_and_no_api_never_succeeds(never: str, says: str) -> None:
+    text = BASE.replace('failed = ["failed"]\n', "").replace(
+        'cancelled = ["cancelled"]\n', f'cancelled = ["cancelled"]\n[states.never]\n{never}\n'
+    )
+    with pytest.raises(ContractError, match=says):
+        parse(text, "acme.toml")

@@ -38,6 +38,8 @@ body = { ids = ["{job_ids}"] }
 value = "item.status"
 [states]
 waiting = ["running"]
+[states.never]
+failed = "no such state in the documentation"
 [limits]
 deadline_basis = "test"
 """

@@ -274,6 +274,18 @@ def test_a_refused_credential_is_never_offered_again_unless_its_secret_has_chang
     assert [choice.credential for choice in found.values() if choice.grants] == ["second"]
 
 
+@pytest.mark.rule("T5", "T8", "E4")
+def test_a_cool_down_of_others_holds_back_the_first_check_and_an_extension_that_ends_before_it_is_no_choice():
+    early = made.at("10:30:00")
+    cooled = msgspec.structs.replace(made.EVERYTHING, cooldown_until=made.at("10:45:00").wall)
+    shown = made.offered(R.UNKNOWN_STATE, now=early, facts=cooled)["check once"]
+    assert "the first check goes out at 10:45:00" in shown.leads_to
+    long = msgspec.structs.replace(made.EVERYTHING, cooldown_until=made.at("11:30:00").wall)
+    offered = made.offered(R.UNKNOWN_STATE, now=early, facts=long)
+    assert "check once" not in offered
+    assert "check once, with 60 min / 10 checks" in offered
+
+
 @pytest.mark.rule("S8", "E2")
 def test_adopting_is_offered_only_when_the_file_has_changed_and_knows_the_state():
     assert "adopt the changed contract" in made.offered(R.UNKNOWN_STATE)

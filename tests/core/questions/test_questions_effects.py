@@ -7,6 +7,7 @@ import pytest
 from tests.core.questions import made
 
 from pollcore import grants
+from pollcore.decide import decide
 from pollcore.escalation import FirstUse, choices
 from pollcore.facts import (
     MINUTE,
@@ -15,14 +16,18 @@ from pollcore.facts import (
     ContractUse,
     CredentialMode,
     EventName,
+    Instant,
     Memory,
     Policy,
     Refused,
     ResultPointer,
+    Schedule,
     Stale,
     Status,
     StopReason,
+    Succeed,
     Verdict,
+    Wait,
 )
 
 K = ChoiceKind
@@ -57,6 +62,22 @@ def test_a_resubmit_closes_a_stop_and_leaves_an_end_alone():
     ended = made.decide(R.JOB_FAILED, "resubmit")
     assert (ended.action, ended.operation.status) == (ActionKind.RESUBMIT, Status.FAILED)
     assert ended.settled
+
+
+@pytest.mark.rule("T4", "E5", "E3")
+@pytest.mark.parametrize("reason", [R.OPERATOR_REQUEST, R.UNKNOWN_STATE])
+def test_a_cancel_under_guidance_beyond_its_confirm_window_is_sent_and_asks_at_once_what_now(reason):
+    far = Instant(made.DEADLINE + 24 * 60 * MINUTE)
+    op = made.operation() if reason is R.OPERATOR_REQUEST else made.stopped(reason)
+    op = msgspec.structs.replace(op, guidance_until=far)
+    shown = made.offered(reason, op)["cancel at provider"]
+    assert shown.leads_to.endswith("no check can see what became of it, and a new question follows.")
+    assert any(warning.startswith("no check could go out: the provider's guidance") for warning in shown.warnings)
+    done = made.decide(reason, "cancel at provider", op)
+    assert (done.action, done.operation.cancel_granted) == (ActionKind.CANCEL, True)
+    assert (done.operation.status, done.operation.next_poll_at) == (Status.ESCALATED, None)
+    assert done.operation.stop_reason is done.opened.reason is R.GUIDANCE_BEYOND_DEADLINE
+    assert done.operation.deadline_at == made.DEADLINE + 5 * MINUTE
 
 
 @pytest.mark.rule("E8")
@@ -95,6 +116,20 @@ def test_a_hold_on_a_running_wait_ends_by_itself_inside_its_limits():
         grants.end_of_hold(back.operation, None, now=made.NOW, new_id="e")
 
 
+@pytest.mark.rule("E2", "E7")
+def test_a_granted_check_that_is_held_goes_on_after_the_hold_as_its_card_says():
+    early = made.at("10:30:00")
+    granted = made.decide(R.UNKNOWN_STATE, "check once", now=early).operation
+    held = made.decide(R.OPERATOR_REQUEST, "hold up to 30 min", granted, now=early)
+    shown = made.offered(R.OPERATOR_REQUEST, granted, now=early)["hold up to 30 min"]
+    assert "then the wait goes on inside its limits" in shown.leads_to
+    ends = made.offered(R.OPERATOR_REQUEST, held.operation, now=early)["end the hold"]
+    assert ends.leads_to == "The wait goes on inside its limits, as it was before the hold."
+    back = grants.end_of_hold(held.operation, held.opened, now=made.at("10:40:00"), new_id="e")
+    assert (back.operation.status, back.operation.check_once, back.opened) == (Status.WAITING, True, None)
+    assert back.operation.stop_reason is R.UNKNOWN_STATE
+
+
 @pytest.mark.rule("S8", "E2")
 @pytest.mark.parametrize(
     ("verdict", "status", "asks"),
@@ -115,11 +150,87 @@ def test_adopting_a_contract_goes_by_what_the_stored_answer_now_says(verdict, st
     op = made.stopped(R.UNKNOWN_STATE)
     done = made.decide(R.UNKNOWN_STATE, "adopt the changed contract", op, observation=seen, memory=Memory(polls=6))
     after = done.operation
-    assert (after.status, after.contract_digest, after.last_known_state) == (status, "sha-new", "compiling")
+    # S6: what is no answer about this job names no state of it
+    state = op.last_known_state if verdict in (Verdict.INTEGRATION, Verdict.DENIED) else "compiling"
+    assert (after.status, after.contract_digest, after.last_known_state) == (status, "sha-new", state)
     assert (done.opened.reason if done.opened else None) == asks
     assert (after.deadline_at, after.max_status_requests) == (op.deadline_at, op.max_status_requests)
     assert after.memory.polls == 6
     assert done.action is None
+
+
+def adopts(seen, op, *, policy=made.POLICY, now=made.NOW, memory=None, reason=R.UNKNOWN_STATE):
+    """What comes of adopting a contract with *policy* that reads the stored answer as *seen*; the choice's sentence."""
+    changed = msgspec.structs.replace(made.CHANGED, reads_as=seen, memory=memory, policy=policy)
+    facts = msgspec.structs.replace(made.EVERYTHING, changed_contract=changed)
+    choice = made.offered(reason, op, now=now, facts=facts)["adopt the changed contract"]
+    more = {"observation": seen, "memory": memory, "adopts": policy}
+    return made.decide(reason, choice.label, op, now=now, facts=facts, **more), choice.leads_to
+
+
+@pytest.mark.rule("S8", "E3")
+@pytest.mark.parametrize("clock", ["10:58:00", "11:05:00"])
+@pytest.mark.parametrize("settles", [None, 30_000])
+@pytest.mark.parametrize("verdict", list(Verdict))
+def test_an_adopted_answer_decides_as_a_live_one_would_and_the_card_says_so(verdict, settles, clock):
+    policy = msgspec.structs.replace(made.POLICY, schedule=Schedule(settle_delay=settles))
+    seen, now = made.observation(verdict, result=ResultPointer({"url": "https://x.test/r"})), made.at(clock)
+    op = made.stopped(R.UNKNOWN_STATE)
+    live = decide(op, seen, policy=policy, now=now, draw=0.5, counted=False)
+    done, sentence = adopts(seen, op, policy=policy, now=now, memory=Memory())
+    after, asked = done.operation, done.opened
+    if isinstance(live, Wait):
+        assert (after.status, asked) == (Status.WAITING, None)
+        assert "the wait goes on. " in sentence
+    elif isinstance(live, Succeed):
+        assert (after.status, after.result, asked) == (Status.SUCCEEDED, live.result, None)
+        assert "the operation ends succeeded. " in sentence
+    else:
+        assert (after.status, after.stop_reason, after.stop_detail) == (live.status, live.reason, live.detail)
+        assert (asked.reason, asked.cause) == (live.reason, live.cause)
+        assert f"{live.reason.value}, and a new question follows. " in sentence
+    assert after.status_requests_used == op.status_requests_used
+
+
+@pytest.mark.rule("X8", "S8")
+def test_an_end_that_is_adopted_is_confirmed_by_one_more_answer_after_the_settling_delay():
+    policy = msgspec.structs.replace(made.POLICY, schedule=Schedule(settle_delay=30_000))
+    seen = made.observation(Verdict.FAILED)
+    for op in (made.stopped(R.UNKNOWN_STATE), made.operation()):
+        running = op.status is Status.WAITING
+        reason = R.OPERATOR_REQUEST if running else R.UNKNOWN_STATE
+        # what settles already was said by this very answer, under the old contract
+        for before in (Memory(), Memory(settling="failed:compiling"), Memory(settling="cancelled:compiling")):
+            done, sentence = adopts(
+                seen, msgspec.structs.replace(op, memory=before), policy=policy, memory=before, reason=reason
+            )
+            assert "a second answer is to confirm it" in sentence
+            after = done.operation
+            assert (after.status, after.memory.settling) == (Status.WAITING, "failed:compiling")
+            if before.settling != after.memory.settling:
+                assert after.next_poll_at == made.NOW.wall + 30_000
+            confirmed = decide(after, seen, policy=policy, now=made.at("10:59:00"), draw=0.5)
+            assert confirmed.reason is R.JOB_FAILED
+
+
+@pytest.mark.rule("S5", "S8")
+def test_an_expiry_that_the_adopted_contract_reads_is_kept_for_the_wait():
+    expiry = Instant(made.NOW.wall + 30 * MINUTE)
+    for op, reason in ((made.stopped(R.UNKNOWN_STATE), R.UNKNOWN_STATE), (made.operation(), R.OPERATOR_REQUEST)):
+        done, _ = adopts(made.observation(Verdict.WAITING, provider_expires_at=expiry), op, reason=reason)
+        assert (done.operation.status, done.operation.provider_expires_at) == (Status.WAITING, expiry)
+
+
+@pytest.mark.rule("S8", "E7")
+def test_an_adopted_contract_has_no_say_in_the_size_that_its_card_offered():
+    late, new = made.at("11:05:00"), msgspec.structs.replace(made.POLICY, extend=(), max_extensions=0)
+    changed = msgspec.structs.replace(made.CHANGED, has_stored_answer=False, policy=new)
+    facts = msgspec.structs.replace(made.EVERYTHING, changed_contract=changed)
+    op = made.stopped(R.INTEGRATION_FAILURE)
+    label = "adopt the changed contract and check once, with 15 min / 4 checks"
+    done = made.decide(R.INTEGRATION_FAILURE, label, op, now=late, facts=facts, adopts=new)
+    assert (done.operation.status, done.operation.contract_digest) == (Status.WAITING, "sha-new")
+    assert done.operation.extensions_used == op.extensions_used + 1
 
 
 @pytest.mark.rule("S8", "X2")

@@ -108,7 +108,7 @@ def test_a_groups_card_says_what_happened_to_how_many_and_what_each_choice_costs
     assert extend.details[0] == "deadline 11:00:00 UTC to 11:29:00 UTC -> 11:15:00 UTC to 11:44:00 UTC"
     assert "status requests 12 -> 16" in extend.details
     assert "transport failures 3 -> 4" in extend.details
-    assert "for 30 of 31 operations; the other 1 are not touched" in extend.details
+    assert "for 30 of 31 operations; the other 1 is not touched" in extend.details
     assert any(row.startswith("cannot be chosen for 1: all 3 extensions") for row in extend.details)
     assert "op-0030: cannot extend 15 min / 4 checks, extend 60 min / 10 checks" in text
     assert "an answer covers these operations and no others" in text

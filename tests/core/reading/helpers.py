@@ -97,5 +97,4 @@ def look(
     one: Contract, got: Answer, memory: Memory | None = None, *, step: str = "status", url: str = URL, **submitted: Any
 ) -> tuple[Observation, Memory]:
     """Read one answer."""
-    after = got.answered_at - START
-    return read(one, operation(memory, **submitted), (Exchange(step, url, got),), moment(after))
+    return read(one, operation(memory, **submitted), (Exchange(step, url, got),))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.core.reading.helpers import START, URL, answer, moment, operation
+from tests.core.reading.helpers import START, URL, answer, operation
 from tests.core.reading.test_reading_item import KNOWN, jobs, made
 
 from pollcore.contract import Contract
@@ -36,7 +36,7 @@ def shared(one: Contract, got: Answer, memory: Memory | None = None, others: int
     """Read one answer for this job and *others* more."""
     opened = Opened() if others else None
     exchange = Exchange("status", URL, got, others)
-    return read(one, operation(memory), (exchange,), moment(got.answered_at - START), opened)
+    return read(one, operation(memory), (exchange,), opened)
 
 
 @pytest.mark.rule("S6", "H4", "S9")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.core.reading.case_contracts import CASES, contract_text
-from tests.core.reading.helpers import URL, answer, look, moment, operation
+from tests.core.reading.helpers import URL, answer, look, operation
 
 from pollcore.contract import parse, requests
 from pollcore.facts import Instant, Memory, StopDetail, Submitted, Verdict, parse_instant
@@ -139,4 +139,4 @@ def test_a_403_inside_the_contracts_grace_spends_failures_and_ends_with_the_firs
 def test_reading_without_an_exchange_is_our_own_error() -> None:
     contract = parse(contract_text(CASES[0]), "case.toml")
     with pytest.raises(ValueError, match="no exchange"):
-        read(contract, operation(), (), moment())
+        read(contract, operation(), ())

@@ -12,7 +12,7 @@ from tests.core.reading.helpers import answer, contract, look, moment, operation
 
 from pollcore.contract import Contract, requests
 from pollcore.facts import Memory, Observation, StopDetail, Verdict
-from pollcore.reading import reread_with_memory
+from pollcore.reading import reread
 
 MORE = """
 [[status.then]]
@@ -146,7 +146,8 @@ def test_a_stored_childs_answer_read_again_counts_for_that_child() -> None:
     _, memory = look(one, answer(200, {"parts": ["a", "b"]}))
     seen, memory = look(one, answer(200, {"status": "failed"}), memory, step="part")
     assert asked(one, memory) == "b"
-    again, after = reread_with_memory(one, operation(memory), seen.envelope, moment())
+    found = reread(one, operation(memory), seen.envelope, moment())
+    again, after = found.observation, found.memory
     assert again.continues
     assert [child.get("verdict") for child in after.values["children"]] == ["failed", None]
 

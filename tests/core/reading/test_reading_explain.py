@@ -8,10 +8,10 @@ from typing import Any, cast
 import pytest
 from tests.core.reading.helpers import HEAD, LIMITS, STATE, STATES, answer, contract, look, moment, operation
 
-from pollconsole.bridge import contracts as bridge
+from pollconsole.bridge import explaining as bridge
 from pollcore.decide import decide
 from pollcore.facts import Answer, Escalate, Refused, StopDetail, Submitted, Verdict
-from pollcore.reading import explain, from_response, reread_with_memory
+from pollcore.reading import explain, from_response, reread
 
 TEXT = HEAD + STATE + STATES + LIMITS
 GRACE = "[not_found]\ngrace_seconds = 60\n"
@@ -156,7 +156,7 @@ def test_links_that_explain_has_read_are_shown_without_what_signs_them(path: str
 
 
 def test_text_that_is_no_link_is_shown_as_it_is() -> None:
-    seen = explain(contract(), operation(), answer(200, {"status": "done? yes = no"}), moment())
+    seen = explain(contract(), operation(), answer(200, {"status": "done? yes = no"}))
     assert seen.read == (("body.status", "done? yes = no"),)
 
 
@@ -218,9 +218,12 @@ def test_an_answer_that_is_read_again_leaves_the_memory_of_the_new_contract_and_
     seen, before = look(contract(), answer(200, {"status": "running", "n": 7}))
     head = HEAD.replace("evidence", "remember = { n = 'body.n' }\nevidence")
     changed = contract('[progress]\nvalue = "body.n"\n', head=head)
-    again, after = reread_with_memory(changed, operation(before), seen.envelope or b"", moment(9_000))
+    found = reread(changed, operation(before), seen.envelope or b"", moment(9_000))
+    again, after = found.observation, found.memory
     assert again.verdict is Verdict.WAITING
     assert (before.polls, after.polls, before.in_a_row, after.in_a_row) == (1, 1, 1, 1)
     assert (after.values, after.progress) == ({"n": 7}, "7")
-    unread, same = reread_with_memory(changed, operation(before), b"", moment())
+    found = reread(changed, operation(before), b"", moment())
+    unread, same = found.observation, found.memory
+    assert not found.whole
     assert (unread.detail, same) == (StopDetail.UNREADABLE, before)

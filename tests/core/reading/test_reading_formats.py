@@ -134,7 +134,7 @@ def test_a_stored_answer_in_another_format_reads_again_as_it_did() -> None:
         one = xml_contract()
         seen, memory = look(one, answer(200, body))
         assert len(seen.envelope) <= 2_048
-        again = reread(one, operation(memory), seen.envelope, moment())
+        again = reread(one, operation(memory), seen.envelope, moment()).observation
         assert (seen.verdict, again.verdict, again.state) == (Verdict.WAITING, Verdict.WAITING, "running")
 
 
@@ -145,7 +145,7 @@ def test_of_a_long_stream_the_newest_lines_are_kept_and_read_again() -> None:
     lines = b'{"status": "queued"}\n' * 500 + b'{"status": "running"}\n'
     seen, memory = look(one, answer(200, lines))
     assert len(seen.envelope) <= 2_048
-    assert reread(one, operation(memory), seen.envelope, moment()).state == "running"
+    assert reread(one, operation(memory), seen.envelope, moment()).observation.state == "running"
 
 
 @pytest.mark.rule("S2")

@@ -97,7 +97,7 @@ def test_a_large_list_is_kept_as_our_entry_alone_and_reads_again() -> None:
     one = made()
     seen, memory = look(one, answer(200, many))
     assert b"other" not in seen.envelope
-    assert reread(one, operation(memory), seen.envelope, moment()).state == "running"
+    assert reread(one, operation(memory), seen.envelope, moment()).observation.state == "running"
 
 
 def test_reading_an_item_that_no_key_finds_is_an_error_of_the_file() -> None:

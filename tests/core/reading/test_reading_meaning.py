@@ -23,7 +23,7 @@ from pollcore.facts import (
     Verdict,
     iso,
 )
-from pollcore.reading import explain, from_response, read_cancel, read_submit, reread
+from pollcore.reading import body_beside, explain, from_response, read_cancel, read_submit, reread
 
 V = Verdict
 D = StopDetail
@@ -560,7 +560,7 @@ def test_a_stored_answer_reads_the_same_again_and_a_mended_contract_knows_more(s
     made = contract('[[success.requires]]\npath = "body.result.url"\nformat = "url"\n')
     body = {"status": state, "result": {"url": "https://api.example.test/r"}, "noise": "x" * padding}
     seen, memory = look(made, answer(200, body))
-    again = reread(made, operation(memory), seen.envelope, moment())
+    again = reread(made, operation(memory), seen.envelope, moment()).observation
     assert (again.verdict, again.detail, again.state, again.result) == (
         seen.verdict,
         seen.detail,
@@ -576,7 +576,7 @@ def test_a_stored_answer_reads_the_same_again_and_a_mended_contract_knows_more(s
             .split("[limits]")[0]
             .replace('"queued"', '"queued", "compiling"')
         )
-        assert reread(mended, operation(memory), seen.envelope, moment()).verdict is V.WAITING
+        assert reread(mended, operation(memory), seen.envelope, moment()).observation.verdict is V.WAITING
 
 
 @pytest.mark.rule("S8")
@@ -586,15 +586,69 @@ def test_an_envelope_that_was_cut_or_is_none_of_ours_is_no_answer() -> None:
     seen, memory = look(made, answer(200, big))
     assert json.loads(seen.envelope)["cut"] is True
     for stored in (seen.envelope, b"", b"[]", b"\xff"):
-        again = reread(made, operation(memory), stored, moment())
+        again = reread(made, operation(memory), stored, moment()).observation
         assert (again.verdict, again.detail) == (V.INTEGRATION, D.UNREADABLE)
+
+
+@pytest.mark.rule("S4", "S9")
+@pytest.mark.parametrize(("bytes_of_it", "fetched"), [(60_000, False), (70_000, False), (70_000, True)])
+def test_a_required_field_that_nothing_else_would_bring_is_kept_or_is_no_success(
+    bytes_of_it: int, fetched: bool
+) -> None:
+    fetch = '[result]\nurl = "https://api.example.test/r"\n' if fetched else ""
+    made = contract(f'[[success.requires]]\nname = "outputs"\npath = "body.outputs"\ntype = "array"\n{fetch}')
+    outputs = ["x" * 10_000] * (bytes_of_it // 10_000)
+    seen, _ = look(made, answer(200, {"status": "succeeded", "outputs": outputs}))
+    if bytes_of_it < 65_536:
+        assert (seen.verdict, seen.result and seen.result.fields) == (V.SUCCEEDED, {"outputs": outputs})
+    elif fetched:
+        assert (seen.verdict, seen.result and seen.result.fields) == (V.SUCCEEDED, {})
+        assert "result field outputs left out: larger than 65,536 bytes" in seen.notes
+    else:
+        assert (seen.verdict, seen.detail) == (V.INTEGRATION, D.SUCCEEDED_WITHOUT_RESULT)
+        assert seen.explanation == "body.outputs is larger than 65,536 bytes and cannot be kept"
+
+
+@pytest.mark.rule("S4", "S8")
+@pytest.mark.parametrize("padding", [0, 1_700, 20_000])
+def test_a_mended_contract_decides_by_a_stored_answer_only_if_it_finds_all_that_it_reads(padding: int) -> None:
+    made = contract('[[success.requires]]\npath = "body.result.url"\nformat = "url"\n')
+    stricter = contract(
+        '[success]\nforbids = ["body.active_items"]\n[[success.requires]]\npath = "body.result.url"\nformat = "url"\n'
+    )
+    body = {"status": "succeeded", "result": {"url": "https://api.example.test/r"}, "active_items": ["a"]}
+    given = answer(200, {**body, "noise": "x" * padding})
+    seen, memory = look(made, given)
+    assert seen.verdict is V.SUCCEEDED
+    assert reread(made, operation(memory), seen.envelope, moment()).observation.verdict is V.SUCCEEDED
+    pruned = reread(stricter, operation(memory), seen.envelope, moment())
+    assert pruned.whole is (padding == 0)
+    beside = body_beside(seen.envelope, given.body)
+    assert (beside is None) is (padding == 0)
+    again = reread(stricter, operation(memory), seen.envelope, moment(), beside)
+    assert again.whole is (padding < 16_384)
+    if again.whole:
+        live, _ = look(stricter, given)
+        assert (again.observation.verdict, again.observation.detail) == (live.verdict, live.detail)
+        assert live.detail is D.SUCCESS_CONTRADICTED
+
+
+@pytest.mark.rule("S8")
+def test_a_header_that_the_contract_of_then_did_not_look_for_is_not_taken_for_absent() -> None:
+    rule = """[[rules]]\nwhen = 'http.headers."x-state" == `"gone"`'\ncategory = "failed"\n"""
+    made, asks = contract(), contract(rule)
+    seen, memory = look(made, answer(200, {"status": "running"}, {"x-state": "gone"}))
+    assert not reread(asks, operation(memory), seen.envelope, moment()).whole
+    for headers in ({}, {"x-state": "here"}):
+        seen, memory = look(asks, answer(200, {"status": "running"}, headers))
+        assert reread(asks, operation(memory), seen.envelope, moment()).whole
 
 
 def test_an_explanation_names_the_rule_and_what_was_read() -> None:
     made = contract('[[rules]]\nname = "over"\nwhen = "body.n > `5`"\ncategory = "failed"\n')
-    told = explain(made, operation(), answer(200, {"status": "running", "n": 3}), moment(), URL)
+    told = explain(made, operation(), answer(200, {"status": "running", "n": 3}), URL)
     assert told.rule == "states.waiting"
     assert told.read == (("body.n > `5`", "false"), ("body.status", "running"))
-    assert explain(made, operation(), answer(200, {"n": 7}), moment(), URL).rule == 'rules[1] "over"'
-    assert explain(made, operation(), answer(200, b"{"), moment(), URL).body_fault is not None
-    assert explain(made, operation(), answer(503), moment(), URL).rule == "HTTP 503"
+    assert explain(made, operation(), answer(200, {"n": 7}), URL).rule == 'rules[1] "over"'
+    assert explain(made, operation(), answer(200, b"{"), URL).body_fault is not None
+    assert explain(made, operation(), answer(503), URL).rule == "HTTP 503"

@@ -15,7 +15,7 @@ from tests.core.reading.test_reading_servers import captured
 from pollcore.adapters.contract_files import ContractFiles
 from pollcore.contract import Contract, instance
 from pollcore.contract.parts import RequestPlan
-from pollcore.facts import ActionOutcome, Answer, BootMs, Exchange, Instant, Moment, Verdict
+from pollcore.facts import ActionOutcome, Answer, Exchange, Instant, Verdict
 from pollcore.reading import read, read_cancel
 
 V = Verdict
@@ -103,7 +103,6 @@ def test_what_moto_answered_reads_as_what_it_says(name: str, note: str, verdict:
         made(name),
         operation(job_id=asked(one), provider=name),
         (Exchange("status", "https://aws.example.test/", captured(one)),),
-        Moment(captured(one).answered_at, BootMs(1), "boot"),
     )
     assert seen.verdict is verdict
     assert seen.http.request_id is not None

@@ -15,11 +15,9 @@ from pollcore.contract import Contract, check, instance, requests
 from pollcore.facts import (
     ActionOutcome,
     Answer,
-    BootMs,
     Exchange,
     Instant,
     Memory,
-    Moment,
     Observation,
     Operation,
     StopDetail,
@@ -52,7 +50,8 @@ def captured(one: dict[str, Any]) -> Answer:
     got = one["response"]
     headers = tuple((name.lower(), value) for name, value in got["headers"])
     date = next((value for name, value in headers if name == "date"), None)
-    at = http_date(date) if date else Instant(1_795_000_000_000)
+    at = Instant(1_795_000_000_000)
+    at = http_date(date, at) if date else at
     body = got["body"]
     raw = body.encode() if isinstance(body, str) else b"" if body is None else json.dumps(body).encode()
     return Answer(got["status"], headers, raw, at, Instant(at + 20))
@@ -65,8 +64,7 @@ def polled(
     started = Instant(got.answered_at - 60_000)
     made_for: Operation = operation(memory, job_id=job_id)
     url = requests.status_request(contract, made_for, None).url
-    now = Moment(got.answered_at, BootMs(1), "boot")
-    return read(contract, replace(made_for, started_at=started), (Exchange("status", url, got),), now)
+    return read(contract, replace(made_for, started_at=started), (Exchange("status", url, got),))
 
 
 ARIA = [

@@ -153,8 +153,8 @@ def test_any_answer_gives_exactly_one_verdict_and_never_an_exception(got: Answer
     assert after.settling == memory.settling
     assert len(seen.envelope) <= MAX_ENVELOPE
     assert json.loads(seen.envelope)["status"] == got.status
-    assert explain(FULL, operation(memory), got, moment()).observation.verdict is seen.verdict
-    assert isinstance(reread(FULL, operation(after), seen.envelope, moment()).verdict, Verdict)
+    assert explain(FULL, operation(memory), got).observation.verdict is seen.verdict
+    assert isinstance(reread(FULL, operation(after), seen.envelope, moment()).observation.verdict, Verdict)
     if seen.guidance is not None:
         assert seen.guidance.delay_ms >= 0
     if seen.verdict is V.SUCCEEDED:

@@ -8,6 +8,7 @@ import pytest
 from tests.core.rules.make import NOW, POLICY, T0, operation
 
 from pollcore import decide, outcome
+from pollcore.card.group_lines import happened
 from pollcore.facts import (
     HOUR,
     BootMs,
@@ -27,7 +28,7 @@ DUE_IN_30: dict[str, Any] = {"next_poll_at": Instant(T0 + 30_000), "due_boot": B
 
 
 def check(now: Moment = NOW, **changes: Any) -> decide.Before:
-    return decide.before(operation(**changes), policy=POLICY, now=now)
+    return decide.before(operation(**changes), now=now)
 
 
 @pytest.mark.rule("O7")
@@ -136,10 +137,10 @@ def wait_for(left: int, *, policy: Policy = POLICY, now: Moment = NOW, **given: 
 @pytest.mark.parametrize("status", [Status.HELD, Status.ESCALATED, Status.AWAITING_APPROVAL])
 def test_a_record_that_a_new_boot_looks_at_early_is_armed_again_and_nothing_else_happens(status: Status) -> None:
     op = operation(status=status, hold_until=Instant(T0 + 60_000), due_boot=NOW.boot, stop_reason=None, version=4)
-    assert decide.before(op, policy=POLICY, now=NOW) == decide.Rearm()
+    assert decide.before(op, now=NOW) == decide.Rearm()
     armed = outcome.after_rearm(op, now=NOW)
     assert (armed.status, armed.version) == (status, 4)
-    assert isinstance(decide.before(armed, policy=POLICY, now=NOW), decide.Leave)
+    assert isinstance(decide.before(armed, now=NOW), decide.Leave)
 
 
 @pytest.mark.rule("T8")
@@ -173,9 +174,30 @@ def test_an_origin_that_is_down_lets_the_deadline_run_and_names_itself_when_it_c
 
 @pytest.mark.rule("T8", "T4")
 def test_a_pause_is_no_guidance_and_is_cut_at_the_deadline() -> None:
-    found = wait_for(2 * HOUR, guidance=False, notes=("paused",))
+    found = wait_for(2 * HOUR, source=DelaySource.PAUSED, notes=("paused",))
     assert isinstance(found, Wait)
     assert (found.next_poll_at, found.guidance_until, found.notes) == (T0 + HOUR, None, ("paused",))
+
+
+@pytest.mark.rule("E10", "E3")
+@pytest.mark.parametrize(
+    ("source", "cause", "words"),
+    [
+        (DelaySource.SHARED_COOLDOWN, "shared_cooldown:acme:main:acme-key", "the provider asked for a pause"),
+        (DelaySource.ORIGIN_DOWN, "origin_down:https://api.example.test", "the provider's origin stopped answering"),
+        (DelaySource.PAUSED, "paused:acme", "the provider was paused by hand"),
+        (DelaySource.CAPPED, "capped:acme", "the caps of the provider left no room"),
+        (DelaySource.TOKEN_PENDING, None, None),
+        (DelaySource.LOCAL_BACKOFF, None, None),
+    ],
+)
+def test_what_kept_operations_waiting_until_their_deadline_is_the_cause_that_they_share(
+    source: DelaySource, cause: str | None, words: str | None
+) -> None:
+    stop = check(NOW.after(HOUR), delay_source=source)
+    assert isinstance(stop, Escalate)
+    assert stop.cause == (cause or f"deadline_exceeded:{operation().operation_id}")
+    assert happened(stop.cause).startswith(words or "deadline_exceeded:")
 
 
 @pytest.mark.rule("T10")

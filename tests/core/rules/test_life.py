@@ -76,9 +76,9 @@ def test_every_life_is_bounded_and_obeys_guidance_whatever_provider_and_clocks_d
     while op.status is Status.WAITING:
         looks += 1
         assert looks < MAX_LOOKS
-        found = decide.before(op, policy=policy, now=now)
+        found = decide.before(op, now=now)
         if isinstance(found, Escalate):
-            op = outcome.after_stop(op, found, policy=policy, now=now)
+            op = outcome.after_stop(op, found, now=now)
             break
         if not isinstance(found, decide.Due):
             assert isinstance(found, decide.Leave)
@@ -118,7 +118,7 @@ def live(verdict: Verdict, budget: int, **limits: int) -> tuple[Operation, int]:
             decision = decide.decide(op, reading, policy=Policy(), now=now, draw=0.3)
             op = outcome.after_reading(op, reading, op.memory, decision, policy=Policy(), now=now)
         elif isinstance(found, Escalate):
-            op = outcome.after_stop(op, found, policy=Policy(), now=now)
+            op = outcome.after_stop(op, found, now=now)
         else:
             assert op.due_boot is not None
             now = now.after(op.due_boot - now.boot)

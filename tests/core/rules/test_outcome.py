@@ -147,12 +147,27 @@ def test_an_escalated_record_sends_nothing_and_is_due_again_when_its_deadline_pa
     assert (after.next_poll_at, after.due_boot) == (None, NOW.boot + HOUR)
     assert (after.stop_reason, after.version) == (StopReason.UNKNOWN_STATE, 2)
     at_end = NOW.after(HOUR)
-    passed = decide.before(after, policy=POLICY, now=at_end)
+    passed = decide.before(after, now=at_end)
     assert isinstance(passed, decide.LimitPassed)
     later, (event,) = outcome.after_limit(after, passed, now=at_end)
     assert (later.version, later.status, later.due_boot) == (3, Status.ESCALATED, None)
     assert event.notes == ("the deadline passed while the question was open",)
-    assert decide.before(later, policy=POLICY, now=at_end) == decide.Leave("escalated")
+    assert decide.before(later, now=at_end) == decide.Leave("escalated")
+
+
+@pytest.mark.rule("E7", "B5")
+@pytest.mark.parametrize("useful", [HOUR // 2, HOUR, 2 * HOUR])
+def test_each_limit_that_passes_while_a_question_is_open_is_told_once_by_its_own_name(useful: int) -> None:
+    op, _ = step(operation(useful_until=Instant(T0 + useful)), answer(Verdict.UNKNOWN, "compiling"))
+    told = []
+    for minutes in range(0, 180, 15):
+        now = NOW.after(minutes * 60_000)
+        passed = decide.before(op, now=now)
+        if isinstance(passed, decide.LimitPassed):
+            op, (event,) = outcome.after_limit(op, passed, now=now)
+            told.append((minutes, event.notes[0].removesuffix(" passed while the question was open")))
+    ends = {HOUR // 60_000: "the deadline"} | ({} if useful == HOUR else {useful // 60_000: "useful_until"})
+    assert told == sorted(ends.items())
 
 
 @pytest.mark.rule("X8")
@@ -186,7 +201,7 @@ def test_a_granted_check_is_used_up_by_its_answer_and_clears_the_stop_when_it_go
 def test_moving_the_next_request_changes_the_plan_alone() -> None:
     op = operation(version=5)
     wait = Wait(next_poll_at=Instant(T0 + 9_000), delay_ms=9_000, source=DelaySource.ORIGIN_DOWN)
-    after = outcome.after_schedule(op, wait, policy=POLICY, now=NOW)
+    after = outcome.after_schedule(op, wait, now=NOW)
     (event,) = outcome.schedule_events(op, after, wait, now=NOW)
     assert (after.version, after.next_poll_at, after.delay_source) == (5, T0 + 9_000, DelaySource.ORIGIN_DOWN)
     assert (after.status_requests_used, after.completed_polls) == (op.status_requests_used, op.completed_polls)
@@ -201,9 +216,9 @@ def test_moving_the_next_request_changes_the_plan_alone() -> None:
 def test_a_stop_without_a_request_is_recorded_with_its_reason() -> None:
     op = operation(last_known_state="running", version=2)
     at_end = NOW.after(HOUR)
-    found = decide.before(op, policy=POLICY, now=at_end)
+    found = decide.before(op, now=at_end)
     assert isinstance(found, Escalate)
-    after = outcome.after_stop(op, found, policy=POLICY, now=at_end)
+    after = outcome.after_stop(op, found, now=at_end)
     (event,) = outcome.stop_events(op, after, found, now=at_end)
     assert (after.status, after.stop_reason, after.version) == (Status.ESCALATED, StopReason.DEADLINE_EXCEEDED, 3)
     assert (event.event, event.reason, event.state_before) == (EventName.STOPPED, "deadline_exceeded", "running")
@@ -213,7 +228,7 @@ def test_a_stop_without_a_request_is_recorded_with_its_reason() -> None:
 def test_a_wish_for_approval_keeps_the_plan_and_runs_to_the_deadline() -> None:
     op = operation()
     ask = decide.stop(op, StopReason.CALL_APPROVAL)
-    after = outcome.after_stop(op, ask, policy=POLICY, now=NOW)
+    after = outcome.after_stop(op, ask, now=NOW)
     (event,) = outcome.stop_events(op, after, ask, now=NOW)
     assert (after.status, after.stop_reason, after.next_poll_at) == (Status.AWAITING_APPROVAL, None, op.next_poll_at)
     assert (after.due_boot, event.event) == (NOW.boot + HOUR, EventName.QUESTION_OPENED)

@@ -248,3 +248,35 @@ def test_a_ceiling_of_the_settings_holds_in_a_simulation() -> None:
 
 def plain(asked: Parameters) -> dict[str, Any]:
     return {name: getattr(asked, name) for name in asked.__struct_fields__}
+
+
+# --- what is not played -----------------------------------------------------------------------------------------------
+
+BATCH = """
+[status.item]
+entries = "body.jobs"
+job_id = "item.id"
+[status.batch]
+max = MOST
+url = "http://127.0.0.1:9/jobs"
+query = { ids = "{job_ids}" }
+"""
+
+
+@pytest.mark.rule("A5")
+@pytest.mark.parametrize("most", [2, 7, 1_000])
+@pytest.mark.parametrize("sample", [300, 40])
+def test_requests_for_several_are_told_as_not_played_with_the_fewest_that_could_carry_the_polls(
+    most: int, sample: int
+) -> None:
+    made = contract_of(rest=BATCH.replace("MOST", str(most)))
+    asked = Parameters(operations=300, duration=HOUR, job_time=TEN, sample=sample)
+    found = played(asked, contract=made)
+    (told,) = found.left_out
+    assert f"its batch of up to {most} operations a request: requests are counted as if each operation asked" in told
+    least = int(told.partition("no fewer than ")[2].partition(" ")[0].replace(",", ""))
+    assert (least - 1) * most < found.planned.requests.low <= least * most
+    # and they are counted so
+    alone = played(asked, contract=contract_of())
+    assert found.planned.requests == alone.planned.requests
+    assert alone.left_out == ()

@@ -167,21 +167,12 @@ def test_the_shortcut_after_a_plain_answer_is_what_the_table_decides(
 
 
 @pytest.mark.rule("T11")
-@given(left=st.integers(1, 3 * HOUR), draw=draws)
-def test_the_shortcut_while_an_origin_is_down_is_what_the_table_decides(left: int, draw: float) -> None:
-    from pollcore.controller.unsent import RECHECK_MS
-
+@given(left=st.integers(1, 3 * HOUR), again=st.integers(0, HOUR))
+def test_the_shortcut_while_an_origin_is_down_is_what_the_table_decides(left: int, again: int) -> None:
     now, operation = moment(5_000), made(left)
-    wait = decide.shared_wait(
-        operation,
-        int(RECHECK_MS * (0.5 + draw / 2)),
-        policy=Policy(),
-        now=now,
-        draw=0.0,
-        source=DelaySource.ORIGIN_DOWN,
-    )
+    wait = decide.shared_wait(operation, again, policy=Policy(), now=now, draw=0.0, source=DelaySource.ORIGIN_DOWN)
     assert isinstance(wait, Wait)
-    assert wait.next_poll_at - now.wall == look_again(RECHECK_MS, draw, left)
+    assert wait.next_poll_at - now.wall == look_again(again, left)
 
 
 def made(left: int, *, used: int = 1, polls: int = 0) -> Operation:
