@@ -201,7 +201,16 @@ async def test_it_waits_for_the_time_that_a_status_answer_names(tmp_path: Path) 
         early = await h.card()
         (choice,) = force_of(early)
         assert choice.unavailable == "not before 10:30:00 UTC, as the provider's last answer says"
+        assert await h.core.actions.aged(early) == 0
+        many = await h.core.actions.group(early.question.cause)
+        h.clock.jump(MINUTE)
+        assert (await h.core.actions.aged(early), await h.core.actions.aged(many)) == (0, 0), "a clock alone runs"
+        sent = len(h.bank.requests)
         h.clock.jump(later - h.clock.now().wall)
+        assert (await h.core.actions.aged(early), await h.core.actions.aged(many)) == (1, 1), (
+            "a choice may be taken now"
+        )
+        assert len(h.bank.requests) == sent
         with pytest.raises(Stale):  # what can be chosen has changed: another card
             await h.press(early, choice)
         await h.choose(CANCEL, label=FORCED)

@@ -161,7 +161,7 @@ async def test_a_decision_while_a_request_is_out_holds_and_so_does_its_answer(tm
             h.bank.gate.set()
             await until(lambda: controller.report.recorded == 1, "it is recorded")
             stop.set()
-            await asyncio.wait_for(running, 20)
+            await asyncio.wait_for(running, 60)
         op = await h.op()
         assert op.max_status_requests == shown.operation.max_status_requests + 4
         assert (op.extensions_used, op.completed_polls) == (1, op.status_requests_used)

@@ -337,6 +337,21 @@ async def test_a_credential_is_not_wanted_by_a_contract_that_asks_without_one(tm
         assert "asks without a credential; leave --credential out" in told
 
 
+@pytest.mark.rule("S7", "K5")
+async def test_settings_that_name_a_credential_for_a_contract_without_one_are_named_as_the_place_to_mend(
+    tmp_path: Path,
+) -> None:
+    async with house(tmp_path, config='[providers.prod]\ncontract = "open"\ncredential = "key"\n') as h:
+        h.write_contract(('kind = "bearer"\noptional = true', 'kind = "none"'), name="open")
+        told = await refused(h, "credential", provider="prod", account=None)
+        assert told.startswith('config.toml: [providers.prod] credential = "key": ')
+        assert told.endswith("asks without a credential; take the line out")
+        assert "--credential" not in told
+        with pytest.raises(Refused) as caught:
+            await given.check_stored(h.core.credentials, "keyy", instance="prod")
+        assert str(caught.value).startswith('config.toml: [providers.prod] credential = "keyy": no credential')
+
+
 @pytest.mark.rule("K3", "H2")
 @pytest.mark.parametrize(
     ("url", "code"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,10 @@ from pollcore.facts import (
     StopReason,
     Wait,
 )
-from pollcore.ports import Filter
+from pollcore.ports import Filter, Turn
 from pollcore.report import Tally
 from tests.controller.bank import DONE, LOST, RUNNING, refuses, says
-from tests.controller.house import SECRET, House, house
+from tests.controller.house import OPERATOR, SECRET, House, house, until
 
 UNDECIDED = ('tested_live = "the bank of these tests"', 'tested_live = "no"')
 
@@ -251,3 +252,36 @@ async def test_a_full_cap_sends_nothing_and_the_job_may_be_tried_again(tmp_path:
         await attempt(h, "job-2")
         assert [seen.job for seen in h.bank.status_seen] == ["job-1", "job-2"]
         assert list(await h.core.store.check()) == []
+
+
+@pytest.mark.rule("T11", "B4", "S9")
+async def test_a_try_whose_record_moved_while_it_was_out_teaches_once_and_is_recorded(tmp_path: Path) -> None:
+    async with house(tmp_path) as h:
+        h.bank.gate = asyncio.Event()
+        h.bank.scripts["job-1"] = [LOST]
+        tried = asyncio.ensure_future(attempt(h, "job-1", LOST))
+        await until(lambda: len(h.bank.status_seen) == 1, "it is out")
+        (op,) = await h.core.store.operations(Filter())
+        await h.core.actions.open_question(op.operation_id, OPERATOR)
+        h.bank.gate.set()
+        assert (await tried).fault is not None
+        after = await h.op(op.operation_id)
+        assert (after.status, after.completed_polls, after.transport_failures_used) == (Status.CLOSED, 1, 1)
+        (origin,) = (await h.core.store.turn(Turn(now=h.clock.now(), owner="looks"))).origins
+        assert origin.faults_in_a_row == 1
+
+
+@pytest.mark.rule("B4", "O1")
+async def test_a_failure_of_ours_while_a_try_is_sent_is_a_lost_answer_and_closes_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(*_: Any) -> Any:
+        raise RuntimeError("ours")
+
+    async with house(tmp_path) as h:
+        monkeypatch.setattr(h.core.transport, "send", broken)
+        tried = await attempt(h, "job-1", RUNNING)
+        assert tried.fault is not None
+        assert tried.fault.may_have_been_sent
+        op = await h.op(tried.operation.operation_id)
+        assert (op.status, op.status_requests_used, op.lease_owner) == (Status.CLOSED, 1, None)

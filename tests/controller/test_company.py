@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import msgspec
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pollcore.contract import Contract, batch_requests, parse, requests
-from pollcore.controller.company import MAX_CONTRACTS, Company
+from pollcore.controller.company import Company
 from pollcore.controller.due import grouped, numbered
 from pollcore.controller.prepare import Ready, sent_event
 from pollcore.facts import BootMs, Instant, Memory, Moment, Operation, Status, Submitted
@@ -174,26 +175,45 @@ def test_an_id_that_means_more_than_itself_in_a_url_goes_alone_where_ids_are_put
     assert batch_requests.together(encoded, operation(1, job_id=job_id)) is not None
 
 
-@pytest.mark.rule("B2")
-def test_a_contract_that_is_known_is_halved_again_whatever_number_of_others_is_known() -> None:
-    company = Company()
-    for n in range(MAX_CONTRACTS + 1):
-        company.fewer(f"d{n}", 100)
-    company.fewer("d0", 50)
-    assert company._fewer["d0"] == 25
-    assert len(company._fewer) == MAX_CONTRACTS
+JSON_IN_A_TEXT = """filter = '{{"id":["{job_ids}"]}' }, separator = '","'"""
+AROUND = [
+    # the text of the ids is a whole value: any id is encoded as it should be
+    ('query = { ids = "{job_ids}" }', ["a b", 'a"b', "a)b", "a/b"], []),
+    ('query = { ids = "{job_ids}" }, separator = "|"', ['a"b', "a)b"], ["a|b"]),
+    ('body = { ids = "{job_ids}" }', ['a"b', "a\\b", "a)b"], []),
+    ('body = { ids = ["x", "{job_ids}"] }', ['a"b', "a,b"], []),
+    # JSON inside a text: what would have to be escaped goes alone
+    (f"query = {{ {JSON_IN_A_TEXT}", ["a b", "a)b", "a:b"], ['a"b', "a\\", "\x7f", "\xe9"]),
+    (f"body = {{ {JSON_IN_A_TEXT}", ["a b", "arn:a/b"], ['x"],"all":["', "a\\", "a\n"]),
+    # any other syntax: letters, digits and _ . - mean themselves
+    ('query = { where = "id in ({job_ids})" }', ["a-b_c.d", "17"], ["a b", "a)", "a'b", "-a", "a:b", ""]),
+    ('body = { where = "id in ({job_ids})" }', ["a-b"], ["1) or (1=1", "a)"]),
+    ('query = { q = "{job_ids}" }, separator = " OR "', ["a-b"], ["a b", "a)", "a OR b"]),
+    ('url = "https://a.example/v1/jobs?where=in({job_ids})"', ["a-b"], ["a)", "a b"]),
+    ('url = "https://a.example/v1/jobs/{job_ids}/all"', ["a)", "a b"], []),
+    ('url = "https://a.example/v1/jobs?x=1&ids={job_ids}&all=1"', ["a)", "a b"], []),
+]  # fmt: skip
 
 
-def test_one_odd_answer_where_a_list_came_for_as_many_makes_no_request_smaller_and_the_second_does() -> None:
-    company = Company()
-    company.fits("d", 100)
-    company.fewer("d", 60)
-    assert company._fewer == {}
-    company.fewer("d", 60)
-    assert company._fewer == {"d": 30}
-    company.fits("d", 30)
-    company.fewer("d", 40)
-    assert company._fewer == {"d": 20}
+@pytest.mark.rule("K3", "B2")
+@pytest.mark.parametrize(("batch", "shares", "alone"), AROUND, ids=range(len(AROUND)))
+def test_an_id_that_would_change_the_text_around_it_goes_alone(batch: str, shares: list[str], alone: list[str]) -> None:
+    body = batch if "query" in batch or "body" in batch else f"{batch}, body = {{}}"
+    made = contract(body if "url" in body or "body" in body else f'url = "https://a.example/v1/jobs", {body}')
+    for job_id in (*shares, *alone):
+        asked = batch_requests.together(made, operation(1, job_id=job_id))
+        assert (asked is None) == (job_id in alone), job_id
+
+
+@pytest.mark.rule("K3")
+@given(ids=st.lists(st.text(min_size=1, max_size=8), min_size=1, max_size=5, unique=True))
+def test_json_in_a_text_names_the_ids_that_share_it_and_nothing_else(ids: list[str]) -> None:
+    made = contract(f"body = {{ {JSON_IN_A_TEXT}")
+    sharing = [operation(n, job_id=one) for n, one in enumerate(ids)]
+    sharing = [one for one in sharing if batch_requests.together(made, one) is not None]
+    if sharing:
+        body = json.loads(batch_requests.batch_request(made, sharing).body or b"")
+        assert json.loads(body["filter"]) == {"id": [one.submitted.job_id for one in sharing]}
 
 
 def test_whoever_is_due_and_was_not_loaded_is_waited_for_as_one_who_comes() -> None:

@@ -13,7 +13,7 @@ from pollcore.actions import SubmitSpec
 from pollcore.controller import Controller
 from pollcore.facts import HOUR, MINUTE, SECOND, ChoiceKind, EventName, Status, StopReason
 from tests.controller.bank import DONE, RUNNING, refuses, says
-from tests.controller.house import Breaking, House, house, until
+from tests.controller.house import LIMIT_S, Breaking, House, house, until
 
 
 async def started(h: House, controller: Controller, stop: asyncio.Event) -> asyncio.Task[Any]:
@@ -31,13 +31,20 @@ async def test_a_stop_while_requests_are_out_records_their_answers_and_claims_no
             await h.submit(f"j{n}", says("running"))
         h.clock.jump(11 * SECOND)
         with h.worker(core) as controller:
+            drain, ending = controller._drain, asyncio.Event()
+
+            async def told() -> None:
+                ending.set()
+                await drain()
+
+            controller._drain = told  # type: ignore[method-assign]
             running = await started(h, controller, stop)
             await until(lambda: len(h.bank.status_seen) == 2, "two are out")
             stop.set()
-            await asyncio.sleep(0.05)
+            await until(ending.is_set, "it ends")
             assert not running.done()
             h.bank.gate.set()
-            report = await asyncio.wait_for(running, 20)
+            report = await asyncio.wait_for(running, LIMIT_S)
         ops = [await h.op(f"op-j{n}") for n in range(5)]
         assert len(h.bank.status_seen) == 2
         assert sorted(op.completed_polls for op in ops) == [0, 0, 0, 1, 1]
@@ -57,7 +64,7 @@ async def test_a_final_answer_that_comes_while_the_loop_ends_is_kept(tmp_path: P
             await until(lambda: len(h.bank.status_seen) == 1, "it is out")
             stop.set()
             h.bank.gate.set()
-            await asyncio.wait_for(running, 20)
+            await asyncio.wait_for(running, LIMIT_S)
         op = await h.op()
         assert op.status is Status.SUCCEEDED
         assert op.result is not None
@@ -75,7 +82,7 @@ async def test_an_operators_hold_while_a_request_is_out_stands_and_the_answer_is
             await h.core.actions.lower("op-job-1", ChoiceKind.HOLD, "maintenance", "ops")
             h.bank.gate.set()
             stop.set()
-            await asyncio.wait_for(running, 20)
+            await asyncio.wait_for(running, LIMIT_S)
         op = await h.op()
         assert (op.status, op.completed_polls, op.last_known_state) == (Status.HELD, 1, "running")
 
@@ -100,7 +107,7 @@ async def test_a_store_that_cannot_commit_sends_nothing_says_so_and_the_loop_goe
             store.broken = False
             await until(lambda: len(h.bank.status_seen) == 1, "it goes on")
             stop.set()
-            await asyncio.wait_for(running, 20)
+            await asyncio.wait_for(running, LIMIT_S)
             assert controller.health is None
         assert (await h.op()).status is Status.SUCCEEDED
 
@@ -127,7 +134,7 @@ async def test_an_answer_that_cannot_be_written_is_kept_and_written_later_withou
             store.broken = False
             await until(lambda: controller.report.recorded == 2, "both are written")
             stop.set()
-            await asyncio.wait_for(running, 20)
+            await asyncio.wait_for(running, LIMIT_S)
         assert (await h.op("op-job-1")).status is Status.SUCCEEDED
         running_on = await h.op("op-job-2")
         assert running_on.completed_polls == running_on.status_requests_used == len(h.bank.job("job-2"))
@@ -152,7 +159,7 @@ async def test_a_cool_down_learnt_while_the_store_cannot_commit_is_not_forgotten
             h.bank.gate.set()
             await until(lambda: controller.report.recorded == 1, "it is written")
             stop.set()
-            await asyncio.wait_for(running, 20)
+            await asyncio.wait_for(running, LIMIT_S)
         store.then, h.clock.stand_still = (lambda: None), False
         asked = h.bank.status_seen[0].boot
         assert (store.refused, h.clock.now().boot < asked + 60 * SECOND) == (3, True)
@@ -188,11 +195,11 @@ async def test_changes_of_other_processes_are_seen_again_after_the_store_could_n
             await other.actions.submit(spec)
             seen = controller.report.turns
             try:
-                async with asyncio.timeout(2):
-                    await until(lambda: controller.report.turns > seen, "it looked")
+                # this clock stands still: no heartbeat would make it look
+                await until(lambda: controller.report.turns > seen, "it looked")
             finally:
                 stop.set()
-                await asyncio.wait_for(running, 20)
+                await asyncio.wait_for(running, LIMIT_S)
 
 
 # --- heartbeats -------------------------------------------------------------------------------------------------------
@@ -340,6 +347,6 @@ async def test_an_answer_is_recorded_also_where_what_it_teaches_cannot_be_learne
         await h.submit("j1", DONE)
         with h.worker() as controller, pytest.MonkeyPatch.context() as patch:
             patch.setattr(controller._exchange._lessons, "learn", broken)
-            await asyncio.wait_for(controller.run(asyncio.Event(), until_idle=True, watch=False), 20)
+            await asyncio.wait_for(controller.run(asyncio.Event(), until_idle=True, watch=False), LIMIT_S)
         assert (await h.op("op-j1")).status is Status.SUCCEEDED
         assert (controller.report.sent, controller.report.recorded) == (1, 1)

@@ -221,10 +221,10 @@ async def test_an_origin_learns_once_of_a_request_whatever_number_of_operations_
         assert faults == 1
         assert {(await h.op(f"op-j00{n}")).transport_failures_used for n in range(5)} == {1}
         await h.run(60 * SECOND)
-        # three faults of requests for several operations: the origin is down, and is asked by one
+        # two faults of requests for several operations: the origin is asked by one, and then it is down
         ((down,),) = rows(h, "SELECT down_since FROM origin_state")
         assert down is not None
-        assert [len(ids) for ids in registry(h).asked][:3] == [5, 5, 5]
+        assert [len(ids) for ids in registry(h).asked][:4] == [5, 5, 1, 1]
 
 
 @pytest.mark.rule("B4", "X6")
@@ -455,7 +455,7 @@ async def test_a_failure_of_ours_in_a_send_is_a_lost_answer_and_leaves_no_lease_
 ) -> None:
     async with shared_house(tmp_path) as h:
         names = await hand_over(h, 3, DONE)
-        real, sends = Exchanger.send, 0
+        real, sends = Exchanger._send, 0
 
         async def send(self: Exchanger, out: Out) -> Answer | Fault:
             nonlocal sends
@@ -464,7 +464,7 @@ async def test_a_failure_of_ours_in_a_send_is_a_lost_answer_and_leaves_no_lease_
                 raise RuntimeError("a fault of ours")
             return await real(self, out)
 
-        monkeypatch.setattr(Exchanger, "send", send)
+        monkeypatch.setattr(Exchanger, "_send", send)
         await h.run(30 * MINUTE)
         for name in names:
             found = await h.op(f"op-{name}")

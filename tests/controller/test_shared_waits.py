@@ -206,6 +206,36 @@ async def test_all_are_let_go_spread_when_the_probe_answers(tmp_path: Path) -> N
             assert sum(at <= other < at + 100 for other in released) <= 5
 
 
+@pytest.mark.rule("T11")
+async def test_those_that_waited_for_the_probe_are_let_go_within_seconds_of_its_answer(tmp_path: Path) -> None:
+    async with house(tmp_path) as h:
+        await h.bank.close_port()
+        for n in range(12):
+            await h.submit(f"j{n}", DONE, **MANY)
+        await h.run(8 * MINUTE)
+        await h.bank.open_port()
+        await h.run(3 * MINUTE)
+        released = sorted(seen.boot for seen in h.bank.status_seen)
+        assert len(released) == 12
+        assert released[-1] - released[0] <= 5 * SECOND
+
+
+@pytest.mark.slow
+@pytest.mark.rule("T11")
+async def test_however_many_waited_no_more_are_let_go_at_a_time(tmp_path: Path) -> None:
+    async with house(tmp_path) as h:
+        await h.bank.close_port()
+        for n in range(200):
+            await h.submit(f"j{n}", DONE, **MANY)
+        await h.run(MINUTE)
+        await h.bank.open_port()
+        await h.run(2 * MINUTE)
+        released = sorted(seen.boot for seen in h.bank.status_seen)
+        assert len(released) == 200
+        together = max(sum(at <= other < at + SECOND for other in released) for at in released)
+        assert together <= 20, together
+
+
 @pytest.mark.rule("T11", "X2", "E10")
 async def test_deadlines_run_while_an_origin_is_down_and_its_casualties_share_one_cause(tmp_path: Path) -> None:
     async with house(tmp_path) as h:

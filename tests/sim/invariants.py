@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from pollcore.adapters.store import contrary
 from tests.sim.charges import Charges
 from tests.sim.leaves import Leaves
 from tests.sim.ledger import ENDS, SELECT, Row
@@ -98,6 +99,8 @@ class Watch(Charges, Records, Leaves):
         self._unrecorded()
         for text in self._world.books():
             self._no("O6", text)
+        for text in contrary.run(world.sql):
+            self._no("A5", text)
         events, last = world.sql.execute("SELECT count(*), coalesce(max(seq), 0) FROM event").fetchone()
         if events != last:
             self._no("I18", f"{events} events, numbered to {last}")

@@ -143,7 +143,7 @@ class Ledger:
         name, n = flight.operation, flight.n
         assert name is not None
         row = world.sql.execute(
-            "SELECT i.epoch, i.boot, o.deadline_boot, o.boot FROM intent i JOIN operation o ON o.op = i.operation "
+            "SELECT o.max_transport_failures FROM intent i JOIN operation o ON o.op = i.operation "
             "WHERE o.id = ? AND i.n = ?",
             (name, n),
         ).fetchone()
@@ -159,6 +159,8 @@ class Ledger:
             world.covered["asked alone"] += not flight.others
             if flight.others:
                 self._no("R39", f"{name}: request {n} goes with {flight.others} others after an answer about none")
+        if account is not None and flight.others and row[0] - account.failures <= 1:
+            self._no("B4", f"{name}: request {n} goes with {flight.others} others, and one more failure ends it")
         self._flights[name, n] = flight
         if flight.secret is not None:
             refused = self._denied.get((flight.secret, origin_of(flight.url)))

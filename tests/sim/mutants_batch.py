@@ -1,4 +1,5 @@
-"""Seeded bugs of requests for several operations (R39): who is charged, who is asked for, an answer about none of them.
+"""Seeded bugs of requests for several operations (R39): who is charged, who is asked for, an answer about none of them,
+what failures cost.
 
 Job: break one thing each. Must not know: how a bug is found. A survivor means a missing invariant.
 """
@@ -12,6 +13,7 @@ from unittest import mock
 import msgspec
 
 from pollcore.adapters.store.claims import Claims
+from pollcore.contract import batch_requests
 from pollcore.controller import Controller
 from pollcore.ports import Claimed
 from pollcore.reading import observe
@@ -80,4 +82,10 @@ def what_was_set_apart_is_forgotten() -> Iterator[None]:
         return msgspec.structs.replace(real(look, draft), alone=False)
 
     with mock.patch.object(observe, "remember", remember):
+        yield
+
+
+@mutant(SEEDS)
+def the_last_failure_of_a_budget_is_risked_on_a_request_for_several() -> Iterator[None]:
+    with mock.patch.object(batch_requests, "KEPT_FAILURES", 0):
         yield

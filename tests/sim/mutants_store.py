@@ -119,7 +119,7 @@ def a_late_send_is_not_burned() -> Iterator[None]:
 # --- leases -----------------------------------------------------------------------------------------------------------
 
 
-@mutant(150)
+@mutant(300)
 def a_stale_owner_may_write_an_end() -> Iterator[None]:
     real = Batch.refusal
 

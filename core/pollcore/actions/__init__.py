@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from pollcore.actions import gate, lowering, modes, one_answer, results, sessions, submit, together, trying
+from pollcore.actions import gate, lost, lowering, modes, one_answer, results, sessions, submit, together, trying
 from pollcore.actions.desk import Caps, Desk, InstanceNames
 from pollcore.actions.gate import Shown
 from pollcore.actions.modes import ShownQuestion
@@ -95,6 +95,10 @@ class Actions:
         await self._desk.prepare()
         return await lowering.lower(self._desk, operation_id, kind, because, by)
 
+    async def settle_lost(self) -> int:
+        """Actions whose process died become `unknown` (O5); see `pollcore.actions.lost`."""
+        return await lost.settle_lost(self._desk)
+
     async def pause(self, provider: str, account: str | None, until: Instant, by: str) -> None:
         """Nothing goes to the provider before *until*."""
         await self._desk.prepare()
@@ -115,6 +119,13 @@ class Actions:
     async def card(self, operation_id: str) -> Shown:
         """The card of the open question, fresh."""
         return await gate.shown(self._desk, operation_id)
+
+    async def aged(self, drawn: Shown | ShownGroup | ShownQuestion) -> int:
+        """For how many operations time alone has changed what the card *drawn* offers: a limit has passed, a choice
+        may be taken by now. Such a card is refused if it is decided. Sends nothing, reads no keyring."""
+        if isinstance(drawn, ShownGroup):
+            return await together.aged(self._desk, drawn)
+        return int(isinstance(drawn, Shown) and await gate.has_aged(self._desk, drawn))
 
     async def card_of(self, escalation_id: str) -> Shown | ShownQuestion:
         """The card of one open question by its own id, whether it belongs to an operation or to a credential.

@@ -128,16 +128,18 @@ class Gathered(msgspec.Struct, frozen=True, kw_only=True):
         if change is None:
             return None
         last = self.answers.get(operation.operation_id)
-        reads_as, memory = None, None
+        again = None
         if last is not None and last.envelope:
-            reads_as, memory = reading.reread_with_memory(change.today, operation, last.envelope, self.now)
+            again = reading.reread(change.today, operation, last.envelope, self.now, last.last_body)
+        # what was not kept whole is a hint that the state is known now; only a new request can say what follows
+        decides = again is not None and again.whole
         return ChangedContract(
             digest=change.today.digest,
             diff=change.diff,
-            knows_state=reads_as is not None and reads_as.verdict not in (Verdict.UNKNOWN, Verdict.INTEGRATION),
-            has_stored_answer=reads_as is not None,
-            reads_as=reads_as,
-            memory=memory,
+            knows_state=again is not None and again.observation.verdict not in (Verdict.UNKNOWN, Verdict.INTEGRATION),
+            has_stored_answer=decides,
+            reads_as=again.observation if again is not None and decides else None,
+            memory=again.memory if again is not None and decides else None,
             policy=change.today.policy,
             origins_added=change.origins_added,
         )
@@ -151,7 +153,9 @@ class Gathered(msgspec.Struct, frozen=True, kw_only=True):
             return None
         key = (operation.contract_digest, operation.last_known_state)
         if key not in self.near:
-            self.near[key] = reading.reread(contract, operation, last.envelope, self.now).near_match
+            self.near[key] = reading.reread(
+                contract, operation, last.envelope, self.now, last.last_body
+            ).observation.near_match
         return self.near[key]
 
 

@@ -69,8 +69,9 @@ def carried_out(
         operation,
         question,
         choice,
+        policy=policy,
         # what is adopted is carried out under its own numbers (X8: does a failed answer want a second one?)
-        policy=adopted or policy,
+        adopts=adopted,
         now=now,
         operator=pressed.operator,
         because=pressed.because,

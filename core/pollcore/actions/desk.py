@@ -5,8 +5,10 @@ Job: one bundle of ports, and the reads that several actions share. Must not kno
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Final, Protocol
 
 import msgspec
@@ -26,9 +28,15 @@ async def unrecorded(writes: Sequence[Granting]) -> None:
 
 
 def never(text: str) -> bool:
-    """No text ships: contracts that tests and the simulation make."""
+    """No text ships, no action is given up: what tests and the simulation make."""
     del text
     return False
+
+
+def unmarked(action_id: str) -> AbstractContextManager[object]:
+    """No other process can see what this one carries out (the simulation)."""
+    del action_id
+    return contextlib.nullcontext()
 
 
 class ContractSource(Protocol):
@@ -77,6 +85,11 @@ class Desk(msgspec.Struct, frozen=True):
     """Credentials' modes and the questions about them; None: this core keeps no credentials (the simulation)."""
     shipped: Callable[[str], bool] = never
     """Whether a contract's text ships with this program (G5: everything else is new until an operator has seen it)."""
+    carrying: Callable[[str], AbstractContextManager[object]] = unmarked
+    """Held from before an action's intent is stored until its outcome is: proof to other processes that this one lives
+    and carries it out. Raises StoreUnusable: it cannot be shown, so nothing is begun."""
+    is_gone: Callable[[str], bool] = never
+    """Whether nobody carries the action of this id out any more: its process ended, or gave it up."""
 
     def default_credential(self, provider: str) -> str | None:
         """The credential that the instance of that name is asked with."""

@@ -48,7 +48,7 @@ async def ask(desk: Desk, contract: Contract, operation: Operation, now: Moment)
     if await desk.snapshots.use(contract) is not None:
         return None
     stop = decide.stop(operation, StopReason.FIRST_USE)
-    after = outcome.after_stop(operation, stop, policy=contract.policy, now=now)
+    after = outcome.after_stop(operation, stop, now=now)
     question = grants.open_question(
         after,
         new_id=f"esc-{desk.chance.token(6)}",

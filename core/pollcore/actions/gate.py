@@ -8,7 +8,9 @@ Source: spec G1-G8, E2-E10, I12.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+import functools
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
 import msgspec
@@ -30,6 +32,7 @@ from pollcore.facts import (
     Operator,
     Refused,
     Stale,
+    StoreUnusable,
 )
 from pollcore.ports import Write
 
@@ -62,6 +65,18 @@ async def shown(desk: Desk, operation_id: str) -> Shown:
     choices = escalation.choices(operation, question, policy=contract.policy, now=now, circumstances=facts)
     drawn = card(operation, question, choices, now=now, circumstances=facts)
     return Shown(drawn, question, operation, choices, digest(drawn), facts.use, facts)
+
+
+async def has_aged(desk: Desk, drawn: Shown) -> bool:
+    """Whether time alone has changed what *drawn* offers: the clock is read anew, and the record of the same version.
+
+    Nothing else is: no keyring, no file, no request. What changed there is found when the card is drawn or decided.
+    """
+    fresh = await desk.operation(drawn.operation.operation_id)
+    operation = fresh if fresh.version == drawn.operation.version else drawn.operation
+    contract, now = await desk.contract(operation), desk.clock.now()
+    choices = escalation.choices(operation, drawn.question, policy=contract.policy, now=now, circumstances=drawn.facts)
+    return digest(card(operation, drawn.question, choices, now=now, circumstances=drawn.facts)) != drawn.digest
 
 
 async def decide(
@@ -103,46 +118,73 @@ async def decide(
             raise Refused(f"{operation_id}: {choice_key} decides nothing here", code="no_choice")
         if choice.unavailable is not None:
             raise Refused(f"{operation_id}: {choice.label}: {choice.unavailable}", code="unavailable")
-        try:
-            pressed = Pressed(card_digest=fresh.digest, evidence=evidence, operator=operator, because=because)
-            return await _carry_out(desk, fresh, choice, pressed)
-        except Stale:
-            # a poll was recorded between reading and committing: the version decides whether the card still holds
-            if attempt == TRIES - 1:
-                raise
+        with contextlib.ExitStack() as carried:
+            try:
+                pressed = Pressed(card_digest=fresh.digest, evidence=evidence, operator=operator, because=because)
+                carry_out = await _committed(desk, fresh, choice, pressed, carried)
+            except Stale:
+                # a poll was recorded between reading and committing: the version decides whether the card still holds
+                if attempt == TRIES - 1:
+                    raise
+                continue
+            # the grant is used up: from here on nothing is decided again, and nothing that happens means that it
+            # was not
+            return await carry_out()
     raise Stale(f"{operation_id}: kept moving; nothing was done")
 
 
-async def _carry_out(desk: Desk, fresh: Shown, choice: Choice, pressed: Pressed) -> Operation:
+async def _committed(
+    desk: Desk, fresh: Shown, choice: Choice, pressed: Pressed, carried: contextlib.ExitStack
+) -> Callable[[], Awaitable[Operation]]:
+    """The one transaction that uses the grant up; returns what it permits, to be called once, before *carried* ends.
+
+    Raises Stale, Refused, StoreUnusable: nothing was done.
+    """
     operation, question = fresh.operation, fresh.question
     contract = await desk.contract(operation)
     now = desk.clock.now()
     if uses.expired(question, now):
         raise Stale(f"{operation.operation_id}: the question has expired meanwhile; nothing was done")
-    facts = await circumstances(desk, contract, operation, question, now)
-    version = operation.version
+    # bound to what was shown, not to what was found out a moment later
+    facts, version = fresh.facts, operation.version
     applied = carried_out(
         desk, operation, question, choice, facts, contract.policy, pressed, now=now, shown_version=version
     )
     after = applied.operation or operation
     grant = grant_of(desk, operation, question, choice, pressed, now=now, shown_version=version)
     record = perform.intended(desk, operation, applied.action, grant.grant_id) if applied.action is not None else None
-    # bound to what was shown, not to what was found out a moment later
-    call, session = uses.leaves(fresh.facts, choice, grant, after, now, f"ses-{desk.chance.token(6)}")
+    call, session = uses.leaves(facts, choice, grant, after, now, f"ses-{desk.chance.token(6)}")
     if record is not None:
+        carried.enter_context(desk.carrying(record.action_id))
+        if record.kind in perform.CANCELS:
+            after = perform.asked_to_cancel(after, record.at)
+            applied = msgspec.structs.replace(applied, operation=after)
         call = uses.action_leave(choice, grant, operation, now, record.action_id, record.kind.value)
     write = decision_write(applied, operation, version, grant if choice.grants else None, call, session, record)
     if after.contract_digest != operation.contract_digest:
-        await desk.store.keep_snapshot(now, desk.contracts.find(operation.submitted.provider).snapshot)
+        today = desk.contracts.find(operation.submitted.provider)
+        if today.digest != after.contract_digest:
+            raise Stale(f"{operation.operation_id}: the contract file has changed meanwhile; nothing was done")
+        await desk.store.keep_snapshot(now, today.snapshot)
     await desk.authorise((write,))  # A4: its record is anchored before anything takes effect
     if applied.action is ActionKind.RESUBMIT and record is not None:
-        return await resubmit.carry_out(desk, contract, operation, question, write, record, choice.call)
+        begun = await resubmit.begin(desk, contract, operation, question, write, record, choice.call)
+        return functools.partial(resubmit.carry_out, desk, begun)
     await desk.store.commit(now, (write,))
-    if applied.use is not None:
-        await first_use.settle(desk, after.contract_digest)  # X7: answered once for all operations under this digest
-    if applied.action in (ActionKind.CANCEL, ActionKind.FORCE_CANCEL) and record is not None:
-        await perform.cancel(desk, contract, after, record, choice.call)
-    return await desk.operation(operation.operation_id)
+
+    async def carry_out() -> Operation:
+        if applied.use is not None:
+            # X7: answered once for all operations under this digest; those that it does not reach stay asked
+            with contextlib.suppress(StoreUnusable):
+                await first_use.settle(desk, after.contract_digest)
+        if record is not None and record.kind in perform.CANCELS:
+            await perform.cancel(desk, contract, after, record, choice.call)
+        try:
+            return await desk.operation(operation.operation_id)
+        except StoreUnusable:
+            return after  # what is done is not denied because it cannot be read back now
+
+    return carry_out
 
 
 async def _too_late(desk: Desk, operation_id: str, key: str, operator: Operator) -> None:

@@ -65,33 +65,41 @@ def check_status_url(contract: Contract, url: str) -> None:
         )
 
 
-def check_wanted(contract: Contract, name: str) -> None:
-    """Raises Refused: the contract asks without a credential."""
+def check_wanted(contract: Contract, name: str, instance: str | None = None) -> None:
+    """Raises Refused: the contract asks without a credential. *instance*: whose settings name it; None: the command."""
     if contract.credential_kind == "none":
+        way = "leave --credential out" if instance is None else "take the line out"
         raise Refused(
-            f"--credential {name}: the contract {contract.name} asks without a credential; leave --credential out",
+            f"{_named(name, instance)}: the contract {contract.name} asks without a credential; {way}",
             code="credential",
         )
 
 
-async def check_stored(credentials: Credentials, name: str, kind: str | None = None) -> None:
-    """For a command: raises Refused where no credential of that name is stored (with near names; with the absent
-    keyring first, where none can be), or one of another kind than the contract's.
+def _named(name: str, instance: str | None) -> str:
+    """Where a credential was named: the place to mend."""
+    return f"--credential {name}" if instance is None else f'config.toml: [providers.{instance}] credential = "{name}"'
+
+
+async def check_stored(
+    credentials: Credentials, name: str, kind: str | None = None, *, instance: str | None = None
+) -> None:
+    """For a command, or with *instance* for its settings: raises Refused where no credential of that name is stored
+    (with near names; with the absent keyring first, where none can be), or one of another kind than the contract's.
 
     A library that hands a wait over first and stores the credential later gets the question of K2 instead.
     """
     known = {info.name: info.kind for info in await credentials.known()}
     stored = list(known)
     if name in known:
-        _check_kind(name, known[name], kind)
+        _check_kind(name, known[name], kind, instance)
         return
     absent = await _no_keyring(credentials, name)
     if absent is not None:
-        raise Refused(f"--credential {name}: {absent}", code="credential")
+        raise Refused(f"{_named(name, instance)}: {absent}", code="credential")
     near = difflib.get_close_matches(name, stored, NEAR, 0.6)
     hint = f"did you mean {' or '.join(near)}?" if near else "`pollconsole credential list` shows what is."
     raise Refused(
-        f"--credential {name}: no credential of that name is stored; {hint} "
+        f"{_named(name, instance)}: no credential of that name is stored; {hint} "
         f"A new one: `pollconsole credential set {name} --origin URL --kind KIND`",
         code="credential",
     )
@@ -106,12 +114,12 @@ async def _no_keyring(credentials: Credentials, name: str) -> str | None:
     return None
 
 
-def _check_kind(name: str, stored: str, wanted: str | None) -> None:
+def _check_kind(name: str, stored: str, wanted: str | None, instance: str | None) -> None:
     """K5: a password is not sent as a token, nor a token as a password."""
     sent = "bearer" if stored in BUYS_BEARER else stored
     if wanted is not None and sent != wanted:
         raise Refused(
-            f"--credential {name}: it is of kind {stored}, the contract sends {wanted}; store one of that kind: "
+            f"{_named(name, instance)}: it is of kind {stored}, the contract sends {wanted}; store one of that kind: "
             f"`pollconsole credential set`",
             code="credential_kind",
         )

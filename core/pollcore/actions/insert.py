@@ -7,6 +7,8 @@ Source: spec B2, H1, S9, X7.
 
 from __future__ import annotations
 
+import contextlib
+
 import msgspec
 
 from pollcore import decide, outcome
@@ -23,6 +25,7 @@ from pollcore.facts import (
     Operation,
     Status,
     StopReason,
+    StoreUnusable,
     Succeed,
 )
 from pollcore.grants import open_question
@@ -68,9 +71,13 @@ async def insert(
     if first is not None:
         operation, question, events = first.operation, first.question, (*events, *first.events)
     stored = await desk.store.submit(now, operation, contract.snapshot, events, question=question, resubmit=resubmit)
-    if first is None or not await first_use.settle(desk, contract.digest):
-        return stored
-    return await desk.operation(stored.operation_id)  # it was answered between the look and the insert
+    if first is not None:
+        # it is stored: a question that cannot be settled now stays asked
+        with contextlib.suppress(StoreUnusable):
+            if await first_use.settle(desk, contract.digest):
+                # it was answered between the look and the insert
+                return await desk.operation(stored.operation_id)
+    return stored
 
 
 def _question(desk: Desk, operation: Operation, checks: int, now: Moment) -> Escalation | None:

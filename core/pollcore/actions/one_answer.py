@@ -8,6 +8,7 @@ Source: spec E10, E7, G3, G4, G8, I12.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -80,14 +81,20 @@ async def decide(
     todo = {each.operation_id: each for each in drawn.card.members if each.operation_id in taken}
     run = _Run(desk, drawn, choice, pressed)
     for _ in range(TRIES):
-        todo = await run.round(todo)
+        try:
+            todo = await run.round(todo)
+        except StoreUnusable as error:
+            run.gives_up(todo, error)
+            todo = {}
         if not todo:
             break
     for operation_id in todo:
         run.refused[operation_id] = KEPT_MOVING
     await run.tell_refused()
     for digest in sorted(run.decided):
-        await first_use.settle(desk, digest)  # those that were asked since the list was drawn
+        # those that were asked since the list was drawn; those that it does not reach stay asked
+        with contextlib.suppress(StoreUnusable):
+            await first_use.settle(desk, digest)
     if not run.done:
         if run.error is not None:
             raise run.error
@@ -132,6 +139,12 @@ class _Run:
             writes = [write for pair in batch if (write := self._write(pair, todo[pair[0].operation_id], facts))]
             again |= {name: todo[name] for name in await self._commit(writes)}
         return again
+
+    def gives_up(self, todo: Mapping[str, Frozen], error: StoreUnusable) -> None:
+        """The store could not be read for *todo*: what was done before stands, and is told."""
+        self.error = error
+        known = {*self.done, *self.refused}
+        self.refused |= {name: f"not tried: {error}" for name in todo if name not in known}
 
     async def _commit(self, writes: Sequence[Write]) -> list[str]:
         if not writes:

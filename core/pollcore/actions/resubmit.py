@@ -1,7 +1,7 @@
 """Resubmit: the original request again, by its idempotency key, as a new linked operation.
 
-Job: store key and intent, send once, store the new operation and settle the old one in the same transaction.
-Must not know: who granted it. Source: spec E6, O5, S7.
+Job: store key and intent, send once, store the new operation and settle the old one in the same transaction, whatever
+happened to the old one while the request was out. Must not know: who granted it. Source: spec E6, E7, O5, S7.
 """
 
 from __future__ import annotations
@@ -18,18 +18,38 @@ from pollcore.facts import (
     ActionOutcome,
     ActionRecord,
     Answer,
+    AuditEvent,
     CredentialUnavailable,
     Escalation,
     EventName,
     Fault,
     Operation,
     Refused,
+    Stale,
+    Status,
     StopDetail,
+    StoreUnusable,
+    Submitted,
 )
 from pollcore.ports import Write
 
 
-async def carry_out(
+class Begun(msgspec.Struct, frozen=True, kw_only=True):
+    """A resubmission whose grant is used up and whose intent is stored."""
+
+    contract: Contract
+    operation: Operation
+    """As it was shown."""
+    question: Escalation
+    """The one that the grant decided."""
+    meanwhile: Escalation | None
+    """What an escalated operation asks until something came of it; None: it has ended."""
+    record: ActionRecord
+    key: str
+    call: str | None
+
+
+async def begin(
     desk: Desk,
     contract: Contract,
     operation: Operation,
@@ -37,14 +57,13 @@ async def carry_out(
     write: Write,
     record: ActionRecord,
     call: str | None,
-) -> Operation:
-    """Commit the decision of *write* (grant used up, intent durable), send once, hand the new job's wait over.
+) -> Begun:
+    """Commit the decision of *write*: grant used up, intent durable. Raises Refused, Stale: nothing was done.
 
     The grant is the approval of this one call too, where its card showed the credential's use (*call*).
 
     The same key goes again while no final answer was seen. After a final one the new key is the action's own id, so
     that it is stored before it is sent, and a job whose answer was lost can be looked for by it (E6).
-    Returns the new operation; the old one, with its question asked anew, where none came of it.
     """
     final = operation.status.is_end
     key = record.action_id if final else operation.submitted.idempotency_key
@@ -53,38 +72,100 @@ async def carry_out(
     # until a new operation is stored, an escalated one stays what it is, and asks: a crash shows as "outcome unknown"
     stays = msgspec.structs.replace(operation, version=write.after.version)
     meanwhile = None if final else _asked_again(desk, stays, question, StopDetail.OUTCOME_UNKNOWN.value)
-    first = msgspec.structs.replace(write, after=stays, open_question=meanwhile)
-    (change,) = await desk.store.commit(desk.clock.now(), (first,))
-    brought: Answer | Fault | None = None
+    await desk.store.commit(desk.clock.now(), (msgspec.structs.replace(write, after=stays, open_question=meanwhile),))
+    return Begun(
+        contract=contract,
+        operation=stays,
+        question=question,
+        meanwhile=meanwhile,
+        record=record,
+        key=key,
+        call=call,
+    )
+
+
+async def carry_out(desk: Desk, begun: Begun) -> Operation:
+    """Send once, and hand the new job's wait over.
+
+    Returns the new operation; the old one, with its question asked anew, where none came of it.
+
+    Raises:
+        Refused: the provider took it as a job that cannot be waited for; says which, and that it was sent.
+        StoreUnusable: what came of it cannot be recorded; never Stale.
+    """
+    contract, operation = begun.contract, begun.operation
     try:
-        request = requests.submit_request(contract, operation.submitted, key, operation.credential)
-        secret = await perform.secret_for(desk, contract, operation, request, RESUBMIT, call)
-        brought = await perform.send(desk, request, secret)
+        request = requests.submit_request(contract, operation.submitted, begun.key, operation.credential)
+        secret = await perform.secret_for(desk, contract, operation, request, RESUBMIT, begun.call)
     except (Refused, CredentialUnavailable) as error:
-        refused = ActionOutcome.REFUSED
-        return await _nothing_came(desk, operation, question, meanwhile, record, None, refused, str(error))
+        return await _nothing_came(desk, begun, None, ActionOutcome.REFUSED, str(error))
+    brought = await perform.send(desk, request, secret)
     given = msgspec.structs.replace(
-        operation.submitted, idempotency_key=key, resubmit_of=operation.operation_id, status_url=None, job_id=""
+        operation.submitted, idempotency_key=begun.key, resubmit_of=operation.operation_id, status_url=None, job_id=""
     )
-    outcome, handover, detail = reading.read_submit(contract, given, brought, request.url)
-    if handover is None:
-        detail = detail or outcome.value
-        return await _nothing_came(desk, operation, question, meanwhile, record, brought, outcome, detail)
-    closing = None
-    if not final:
-        ended = msgspec.structs.replace(write.after, version=write.after.version + 1)
-        settled = grants.supersede(meanwhile, desk.clock.now()) if meanwhile is not None else None
-        closing = Write(after=ended, fence_change=change, release_lease=False, close_question=settled)
     try:
-        new = await store_resubmitted(desk, contract, operation, given, handover, closing)
-    except Refused as error:
-        detail = f"the provider took it as job {handover.job_id}, which cannot be waited for: {error}"
-        await _nothing_came(desk, operation, question, meanwhile, record, brought, ActionOutcome.DONE, detail)
-        raise
-    await perform.settle(
-        desk, operation.operation_id, record, brought, ActionOutcome.DONE, new.operation_id, EventName.RESUBMITTED
+        outcome, handover, detail = reading.read_submit(contract, given, brought, request.url)
+    except Exception as error:
+        outcome, detail = perform.unread(error)
+        handover = None
+    if handover is None:
+        return await _nothing_came(desk, begun, brought, outcome, detail or outcome.value)
+    return await _handed_over(desk, begun, brought, given, handover)
+
+
+async def _handed_over(
+    desk: Desk, begun: Begun, brought: Answer | Fault, given: Submitted, handover: reading.Handover
+) -> Operation:
+    """The new operation, in one transaction with the outcome and with what becomes of the old one."""
+    new_id, took = f"op-{desk.chance.token(6)}", f"the provider took it as job {handover.job_id}"
+    done, told = perform.answered(desk, begun.record, brought, ActionOutcome.DONE, new_id, EventName.RESUBMITTED)
+    last: Stale | StoreUnusable = Stale("")
+    for _ in range(perform.TRIES):
+        try:
+            settles = await _settled(desk, begun, done, told)
+            return await store_resubmitted(desk, begun.contract, begun.operation, given, handover, new_id, settles)
+        except Stale:
+            continue  # a limit passed, or somebody decided: the job is there all the same
+        except StoreUnusable as error:
+            last = error
+            break
+        except Refused as error:
+            detail = f"{took}, which cannot be waited for: {error}"
+            await _nothing_came(desk, begun, brought, ActionOutcome.DONE, detail)
+            raise Refused(detail, code=error.code, **error.details) from None
+    raise perform.unrecorded(begun.record, f"that {took}", last)
+
+
+async def _settled(desk: Desk, begun: Begun, done: ActionRecord, told: AuditEvent) -> Write:
+    """The write on the old operation as it is by now: closed while it still asks what became of this resubmission. What
+    somebody decided meanwhile stands, and so does an end (E6)."""
+    now_is, closes = await desk.operation(begun.operation.operation_id), None
+    after = now_is
+    if begun.meanwhile is not None and await _still_asks(desk, begun.meanwhile):
+        closes = grants.supersede(begun.meanwhile, desk.clock.now())
+        after = msgspec.structs.replace(
+            now_is,
+            status=Status.CLOSED,
+            version=now_is.version + 1,
+            check_once=False,
+            next_poll_at=None,
+            delay_source=None,
+            hold_until=None,
+            due_boot=None,
+        )
+    return Write(
+        after=perform.without_unknown(after, done.kind),
+        fence_change=now_is.change,
+        release_lease=False,
+        events=(told,),
+        action=done,
+        close_question=closes,
     )
-    return new
+
+
+async def _still_asks(desk: Desk, asked: Escalation) -> bool:
+    question = await desk.question(asked.operation_id)
+    return question is not None and question.escalation_id == asked.escalation_id
 
 
 def _asked_again(desk: Desk, operation: Operation, question: Escalation, detail: str | None) -> Escalation:
@@ -99,22 +180,15 @@ def _asked_again(desk: Desk, operation: Operation, question: Escalation, detail:
 
 
 async def _nothing_came(
-    desk: Desk,
-    operation: Operation,
-    question: Escalation,
-    meanwhile: Escalation | None,
-    record: ActionRecord,
-    brought: Answer | Fault | None,
-    outcome: ActionOutcome,
-    detail: str,
+    desk: Desk, begun: Begun, brought: Answer | Fault | None, outcome: ActionOutcome, detail: str
 ) -> Operation:
     """No new operation: the outcome is recorded; an escalated operation asks on, of an outcome that is known anew."""
-    again, closes = None, None
-    if meanwhile is not None and outcome is not ActionOutcome.UNKNOWN:
+    operation, question, again, closes = begun.operation, begun.question, None, None
+    if begun.meanwhile is not None and outcome is not ActionOutcome.UNKNOWN:
         again = _asked_again(desk, operation, question, question.detail)
-        closes = grants.supersede(meanwhile, desk.clock.now())
+        closes = grants.supersede(begun.meanwhile, desk.clock.now())
     told = EventName.RESUBMITTED
     await perform.settle(
-        desk, operation.operation_id, record, brought, outcome, detail, told, asks=again, closes=closes
+        desk, operation.operation_id, begun.record, brought, outcome, detail, told, asks=again, closes=closes
     )
     return await desk.operation(operation.operation_id)

@@ -36,6 +36,7 @@ from pollcore.facts import (
     Request,
     ResultPointer,
     SealedUnreadable,
+    Secret,
     Stale,
     Status,
     StopReason,
@@ -111,11 +112,27 @@ async def fetch(desk: Desk, operation_id: str, to: Path, by: str) -> ActionRecor
         except Stale:  # somebody wrote since the actions were read: perhaps the intent of this very fetch
             if attempt == TRIES - 1:
                 raise
+    record = perform.intended(desk, operation, ActionKind.FETCH_RESULT, leave.grant_id if leave else None)
+    with desk.carrying(record.action_id):
+        return await _carried_out(desk, contract, operation, request, secret, leave, record, to, by)
+
+
+async def _carried_out(
+    desk: Desk,
+    contract: Contract,
+    operation: Operation,
+    request: Request,
+    secret: Secret | None,
+    leave: CallGrant | None,
+    record: ActionRecord,
+    to: Path,
+    by: str,
+) -> ActionRecord:
+    """The intent *record* stored, its one request (or pages) sent, what came kept in *to*, the outcome recorded."""
     # the place is taken before anything is sent: the answer may be given once only
     file = await asyncio.to_thread(open_new, to)
     outcome = ActionOutcome.INTENDED
     try:
-        record = perform.intended(desk, operation, ActionKind.FETCH_RESULT, leave.grant_id if leave else None)
         # I14: the leave is used up in the same transaction as the intent of the one request that it permits
         used = msgspec.structs.replace(leave, used_for=record.action_id) if leave is not None else None
         intent = Write(after=operation, fence_change=operation.change, release_lease=False, action=record, uses=used)
@@ -130,7 +147,8 @@ async def fetch(desk: Desk, operation_id: str, to: Path, by: str) -> ActionRecor
         os.close(file)
         if outcome is not ActionOutcome.DONE:
             await asyncio.to_thread(to.unlink, missing_ok=True)
-    return await perform.settle(desk, operation_id, record, brought, outcome, detail, EventName.RESULT_FETCHED, by)
+    told = EventName.RESULT_FETCHED
+    return await perform.settle(desk, operation.operation_id, record, brought, outcome, detail, told, by)
 
 
 async def _to_fetch(desk: Desk, operation_id: str, to: Path) -> Operation:

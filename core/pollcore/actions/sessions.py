@@ -10,7 +10,7 @@ import msgspec
 
 from pollcore.actions.desk import Desk
 from pollcore.escalation.approvals import session_is_usable
-from pollcore.facts import MINUTE, AuditEvent, EventName, Instant
+from pollcore.facts import AuditEvent, EventName, Instant
 
 
 class LiveSession(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,10 +30,6 @@ class LiveSession(msgspec.Struct, frozen=True, kw_only=True):
     def calls_left(self) -> int:
         """Requests that may still go out under it."""
         return self.calls - self.calls_used
-
-    def minutes_left(self, now: Instant) -> int:
-        """Begun minutes until it ends."""
-        return max(0, -(-(self.until - now) // MINUTE))
 
 
 async def live(desk: Desk) -> tuple[LiveSession, ...]:

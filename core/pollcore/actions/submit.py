@@ -75,7 +75,9 @@ async def checked(desk: Desk, spec: SubmitSpec) -> Checked:
     fingerprint = checks.check_fingerprint(spec.request_fingerprint)
     if spec.credential is not None:
         checks.check_wanted(contract, spec.credential)
-    credential = spec.credential or desk.default_credential(spec.provider)
+    credential = spec.credential
+    if credential is None and (credential := desk.default_credential(spec.provider)) is not None:
+        checks.check_wanted(contract, credential, spec.provider)
     given, remote = _submitted(desk, contract, spec, credential)
     handover = None
     if spec.response is not None:
@@ -245,11 +247,13 @@ async def store_resubmitted(
     old: Operation,
     sent: Submitted,
     handover: reading.Handover,
-    closing: Write | None,
+    operation_id: str,
+    settles: Write,
 ) -> Operation:
     """E6: the wait for a resubmitted job, with the contract's default limits; a known job's counters go on.
 
-    *sent*: with the key that went out. *closing*: the write that closes *old*, in the same transaction.
+    *sent*: with the key that went out. *operation_id*: of the new one. *settles*: the write on *old*, in the same
+    transaction; raises Stale where its record moved, as `insert` raises Refused: nothing was stored then.
     """
     now = desk.clock.now()
     given = given_by(sent, handover)
@@ -265,7 +269,7 @@ async def store_resubmitted(
         given,
         terms,
         Requested(),
-        operation_id=f"op-{desk.chance.token(6)}",
+        operation_id=operation_id,
         now=now,
         draw=desk.chance.draw(),
         credential=old.credential,
@@ -273,4 +277,4 @@ async def store_resubmitted(
         earlier=earlier,
         granted=True,
     )
-    return await insert(desk, contract, operation, warnings, handover.observation, now, closing)
+    return await insert(desk, contract, operation, warnings, handover.observation, now, settles)

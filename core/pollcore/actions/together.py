@@ -23,6 +23,8 @@ MAX_MEMBERS: Final = 10_000
 """Operations of one group card, those asked first; the others of the cause make the next card."""
 BATCH: Final = 200
 """Operations of one transaction, and of one turn of this process's loop."""
+MAX_AGED: Final = 1_000
+"""Operations of one group card that are looked at again while it stands on a screen."""
 T = TypeVar("T")
 Pair = tuple[Operation, Escalation]
 
@@ -35,6 +37,8 @@ class ShownGroup(msgspec.Struct, frozen=True, kw_only=True):
     card: GroupCard
     left_out: tuple[tuple[str, str], ...] = ()
     """Operation, why it is not in the list (the contract in force cannot be read)."""
+    basis: tuple[Asked, ...] = ()
+    """What the cards of the first `MAX_AGED` of the list were drawn from, those asked first."""
 
     @property
     def digest(self) -> str:
@@ -76,12 +80,29 @@ async def shown(desk: Desk, cause: str) -> ShownGroup:
         if not readable((op, question), facts)
     )
     members: list[Member] = []
+    basis: list[Asked] = []
     for batch in batches([pair for pair in listed if readable(pair, facts)]):
-        members += [member(asked_of(pair, facts), now) for pair in batch]
+        asked = [asked_of(pair, facts) for pair in batch]
+        members += [member(each, now) for each in asked]
+        basis += asked[: MAX_AGED - len(basis)]
         await asyncio.sleep(0)  # polls go on
     if not members:
         raise Refused(f"the contract in force cannot be read: {left_out[0][1]}", code="contract")
-    return ShownGroup(cause=cause, card=join(cause, members, now, asked=len(pairs)), left_out=left_out)
+    return ShownGroup(
+        cause=cause, card=join(cause, members, now, asked=len(pairs)), left_out=left_out, basis=tuple(basis)
+    )
+
+
+async def aged(desk: Desk, drawn: ShownGroup) -> int:
+    """For how many of the list time alone has changed what *drawn* offers; of a long one, the first `MAX_AGED` are
+    looked at. As `gate.has_aged`, nothing but the clock is read."""
+    now = desk.clock.now()
+    digests = {each.operation_id: each.digest for each in drawn.card.members}
+    found = 0
+    for batch in batches(drawn.basis):
+        found += sum(member(each, now).digest != digests[each.operation.operation_id] for each in batch)
+        await asyncio.sleep(0)  # polls go on
+    return found
 
 
 def asked_of(pair: Pair, facts: Gathered) -> Asked:

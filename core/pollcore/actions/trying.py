@@ -170,7 +170,8 @@ async def refuse_untriable(desk: Desk, spec: SubmitSpec) -> None:
     operation = _record(desk, checked, desk.clock.now())
     requests.status_request(checked.contract, operation, checked.credential)
     if checked.credential is not None:
-        await check_stored(desk.credentials(), checked.credential)
+        instance = spec.provider if spec.credential is None else None
+        await check_stored(desk.credentials(), checked.credential, instance=instance)
     if checked.contract.asks_first_use:
         reason = StopReason.FIRST_USE
         raise Refused(f"nothing was sent: {reason.value}: {_ASKS[reason]}", code="not_tried", reason=reason.value)
@@ -218,7 +219,7 @@ def _explained(contract: Contract, ready: Ready, sent: Sent, now: Moment) -> Tri
     observed: Observation | Fault
     if isinstance(sent.brought, Answer):
         at = msgspec.structs.replace(now, wall=max(now.wall, sent.brought.answered_at))
-        explained = reading.explain(contract, sent.claimed, sent.brought, at, sent.url)
+        explained = reading.explain(contract, sent.claimed, sent.brought, sent.url)
         observed, now = explained.observation, at
     else:
         observed = sent.brought

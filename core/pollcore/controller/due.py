@@ -12,7 +12,9 @@ from typing import Final
 
 import msgspec
 
-from pollcore.controller.company import Company
+from pollcore.contract import Contract
+from pollcore.controller.company import Company, due_at
+from pollcore.controller.lessons import Went
 from pollcore.controller.prepare import Group, Preparer, Ready
 from pollcore.controller.sharing import Sharing
 from pollcore.facts import BootMs, Moment, Operation, Policy
@@ -78,13 +80,9 @@ class DueList:
         """How many due operations to load: what is left alone, or waits for company, hides nothing behind it."""
         return least + min(len(self._left) + 2 * len(self._company), MAX_MORE)
 
-    def fewer(self, digest: str, count: int) -> None:
-        """R39: an answer for *count* operations under the contract *digest* may have been too large."""
-        self._company.fewer(digest, count)
-
-    def fits(self, digest: str, count: int) -> None:
-        """R39: an answer for *count* operations under the contract *digest* came as a list."""
-        self._company.fits(digest, count)
+    def learn(self, contract: Contract, names: Sequence[str], went: Went, now: Moment) -> None:
+        """R39: what a request that asked for *names* tells of sharing one."""
+        self._company.learn(contract, names, went, now)
 
     def clear(self) -> None:
         """Nothing of it is known to be true any more."""
@@ -118,37 +116,41 @@ class DueList:
         self.stale = self.stale or self._company.is_blind
         ready: list[Group] = []
         left: set[str] = set()
-        at = claims = 0
+        sent = claims = 0
         before = len(self.writes)
-        while len(ready) < free and claims + self._company.largest() <= MAX_CLAIMS:
-            going = self._company.take(now, all_of_them=not self._whole and len(self._company) >= MAX_MORE)
-            if going is None:
-                break
+        looked = False
+        # who is due longest goes first, alone or with others: neither can starve behind the other
+        while len(ready) < free:
+            all_of_them = not self._whole and len(self._company) >= MAX_MORE
+            together = self._company.first_due(now, all_of_them=all_of_them)
+            if sent < len(self._alone) and (together is None or due_at(self._alone[sent], now) <= together):
+                if claims >= MAX_CLAIMS:
+                    break
+                going: tuple[Operation, ...] = (self._alone[sent],)
+                sent += 1
+            else:
+                size = self._company.next_size(now, all_of_them=all_of_them)
+                if together is None or claims + size > MAX_CLAIMS:
+                    break
+                going = self._company.take(now, all_of_them=all_of_them) or ()
+            looked = looked or bool(going)
             made = [one for one in [await self._one(o, now, left) for o in going] if one is not None]
-            at += len(going)
             groups = grouped(made)
             # what there is no room for stays due
             self.stale = self.stale or len(groups) > free - len(ready)
             ready += groups[: free - len(ready)]
             claims += len(made)
-        sent = 0
-        while sent < len(self._alone) and len(ready) < free and claims < MAX_CLAIMS:
-            one = await self._one(self._alone[sent], now, left)
-            sent += 1
-            if one is not None:
-                ready.append((one,))
-                claims += 1
         del self._alone[:sent]
         self._left = left
-        self.fruitless = at + sent > 0 and not ready and len(self.writes) == before
+        self.fruitless = looked and not ready and len(self.writes) == before
         return ready
 
     def refused(self, ready: Sequence[Ready], now: Moment, draw: float | None) -> None:
-        """The claims of one request that were not taken: each waits where a cap was in the way. *draw*: as `capped`."""
+        """The claims of one request that were not taken: each waits where a cap was in the way. *draw*: as `soon`."""
         self._prepare.leaves.forget()
         for one in ready:
             if one.claim.concurrency is not None or one.claim.per_minute is not None or one.claim.scopes:
-                write = self._prepare.unsent.capped(one.claim.operation, one.contract.policy, now, draw)
+                write = self._prepare.unsent.soon(one.claim.operation, now, draw)
                 self.writes.append(write)
 
     async def _one(self, operation: Operation, now: Moment, left: set[str]) -> Ready | None:
@@ -170,7 +172,8 @@ class DueList:
                 self.writes.append(self._write_off(operation, n, await self._prepare.policy(operation)))
                 self.stale = True
                 continue
-            found = None if self._sharing.goes_alone(operation) else await self._sharing.of(operation, now)
+            alone = self._sharing.goes_alone(operation) or self._company.goes_alone(operation, now)
+            found = None if alone else await self._sharing.of(operation, now)
             if found is None:
                 self._alone.append(operation)
             else:

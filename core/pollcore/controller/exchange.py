@@ -8,19 +8,21 @@ Source: spec O7, B4, T8, T11, H3, S9.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
 
 from pollcore import decide, outcome, reading
-from pollcore.contract import batch_requests
-from pollcore.controller.lessons import Heard, Lessons
+from pollcore.contract import Contract, batch_requests, requests
+from pollcore.controller.contracts import Contracts
+from pollcore.controller.lessons import Heard, Lessons, Went, went
 from pollcore.controller.prepare import Ready
 from pollcore.controller.questions import question_for
 from pollcore.controller.shared import Shared
 from pollcore.facts import (
     Answer,
+    ContractError,
     Decision,
     Escalate,
     Exchange,
@@ -41,11 +43,6 @@ from pollcore.ports import Chance, Claimed, Clock, Stored, Transport, Write
 
 MAX_PAUSE_MS: Final = 2_000
 """L6: a worker that was paused so long between commit and send burns the charge instead of sending late."""
-ENVELOPE_BYTES: Final = 2_048
-LAST_BODY_BYTES: Final = 16_384
-TOO_MANY: Final = frozenset({200, 413, 414})
-"""Statuses of an answer about none of its jobs that fewer of them might mend: a body that no list can be read from, a
-request that was too long."""
 STEP_NOTE_MS: Final = 2_000
 """Wall and boot clock drifted apart by more than this since the request was planned: noted as `clock_step` (T9)."""
 
@@ -68,20 +65,33 @@ class Exchanger:
     """Carries out taken claims."""
 
     def __init__(
-        self, transport: Transport, clock: Clock, chance: Chance, shared: Shared, forget: Callable[[str], None]
+        self,
+        transport: Transport,
+        clock: Clock,
+        chance: Chance,
+        shared: Shared,
+        forget: Callable[[str], None],
+        contracts: Contracts,
     ) -> None:
-        """*forget*: told the credential whose token was refused."""
+        """*forget*: told the credential whose token was refused. *contracts*: of records that moved meanwhile."""
+        self._contracts = contracts
         self._transport = transport
         self._clock = clock
         self._chance = chance
         self._lessons = Lessons(shared, forget)
-        self.too_many: Callable[[str, int], None] = lambda _digest, _count: None
-        """Told the contract, and how many operations, of a request whose answer may have been too large (R39)."""
-        self.fitted: Callable[[str, int], None] = lambda _digest, _count: None
-        """Told the same of a request whose answer came as a list."""
+        self.taught: Callable[[Contract, Sequence[str], Went, Moment], None] = lambda *_: None
+        """Told of each request what it says of sharing one (R39): contract, its operations, what became of it."""
 
     async def send(self, out: Out) -> Answer | Fault:
-        """Send one request, unless this worker was paused since its charges were committed."""
+        """Send one request, unless this worker was paused since its charges were committed. Total: a failure of ours is
+        an answer that was lost, because the request may have left."""
+        try:
+            return await self._send(out)
+        except Exception as error:
+            why = f"pollconsole could not send this request ({type(error).__name__})"
+            return Fault(FaultKind.ANSWER_LOST, True, self._clock.now().wall, why)
+
+    async def _send(self, out: Out) -> Answer | Fault:
         now = self._clock.now()
         ready, claimed = out.members[0]
         if now.boot - claimed.charged_at.boot > MAX_PAUSE_MS or now.boot_id != claimed.charged_at.boot_id:
@@ -104,11 +114,11 @@ class Exchanger:
         heard: Heard | None = None
         for ready, claimed in out.members:
             try:
-                observed, memory = self._read(out, ready, claimed.operation, brought, now)
+                observed, memory = self._read(out, ready, claimed.operation, brought)
                 heard = Heard.louder(heard, Heard(ready, claimed.operation, observed))
                 writes.append(self._decided(out, ready, claimed, brought, observed, memory, now))
             except Exception as error:
-                writes.append(self._internal(claimed, brought, ready.contract.policy, now, error))
+                writes.append(self._internal(claimed, brought, now, error))
         if heard is not None:
             # with a failure of ours the lesson is lost, the answer is not
             with contextlib.suppress(Exception):
@@ -116,21 +126,29 @@ class Exchanger:
         return writes
 
     def _learn(self, out: Out, brought: Answer | Fault, heard: Heard, now: Moment) -> None:
-        self._lessons.learn(heard, [claimed.operation.operation_id for _, claimed in out.members], now)
-        digest, count = heard.ready.contract.digest, len(out.members)
-        if out.opened is not None and out.opened.listed:
-            self.fitted(digest, count)
-        elif out.others and was_too_many(brought, heard.observed):
-            self.too_many(digest, count)
+        asked = [claimed.operation for _, claimed in out.members]
+        self._lessons.learn(heard, asked, now)
+        told = went(heard, brought, len(asked), out.opened is not None and out.opened.listed)
+        if told is not None:
+            self.taught(heard.ready.contract, [one.operation_id for one in asked], told, now)
 
-    def again(self, out: Out, ready: Ready, claimed: Claimed, brought: Answer | Fault) -> Write:
-        """The same answer for one operation whose record moved meanwhile; what it teaches was learned before."""
+    async def again(self, out: Out, ready: Ready, claimed: Claimed, brought: Answer | Fault) -> Write:
+        """The same answer for one operation whose record moved meanwhile; what it teaches was learned before.
+
+        It is read and decided under the contract that the record has now (S8): another one may have been adopted while
+        the request was out. Raises StoreUnusable: that contract cannot be had now.
+        """
+        try:
+            contract = await self._contracts.of(claimed.operation.contract_digest)
+        except ContractError as error:
+            return self._broken(claimed, brought, self._clock.now(), StopDetail.CONTRACT_MISSING, str(error))
         now = self._clock.now()
         try:
-            observed, memory = self._read(out, ready, claimed.operation, brought, now)
-            return self._decided(out, ready, claimed, brought, observed, memory, now)
+            current = msgspec.structs.replace(ready, contract=contract)
+            observed, memory = self._read(out, current, claimed.operation, brought)
+            return self._decided(out, current, claimed, brought, observed, memory, now)
         except Exception as error:
-            return self._internal(claimed, brought, ready.contract.policy, now, error)
+            return self._internal(claimed, brought, now, error)
 
     def _decided(
         self,
@@ -189,7 +207,7 @@ class Exchanger:
 
     @staticmethod
     def _read(
-        out: Out, ready: Ready, operation: Operation, brought: Answer | Fault, now: Moment
+        out: Out, ready: Ready, operation: Operation, brought: Answer | Fault
     ) -> tuple[Observation | Fault, Memory]:
         if isinstance(brought, Fault):
             if out.others and brought.kind in decide.INTEGRATION_FAULTS:
@@ -197,16 +215,26 @@ class Exchanger:
                 return msgspec.structs.replace(brought, apart=True), apart
             return brought, operation.memory
         exchange = Exchange(ready.claim.step, ready.request.url, brought, out.others)
-        return reading.read(ready.contract, operation, (exchange,), now, out.opened)
+        child = ready.claim.operation.memory.values.get(requests.EACH)
+        if child is not None:
+            # whatever an adopted contract made of the answer before, this one is about the child that was asked for
+            values = {**operation.memory.values, requests.EACH: child}
+            memory = msgspec.structs.replace(operation.memory, values=values)
+            operation = msgspec.structs.replace(operation, memory=memory)
+        # what the readings share was found under the contract that the request was made by
+        same = ready.contract.digest == out.members[0][0].contract.digest
+        return reading.read(ready.contract, operation, (exchange,), out.opened if same else None)
 
-    def _internal(
-        self, claimed: Claimed, brought: Answer | Fault, policy: Policy, now: Moment, error: Exception
-    ) -> Write:
+    def _internal(self, claimed: Claimed, brought: Answer | Fault, now: Moment, error: Exception) -> Write:
         """Our own assertion failed on this answer: stop this operation with a card instead of going on wrongly."""
-        operation = claimed.operation
         text = f"pollconsole could not read this answer ({type(error).__name__})"
-        stop = decide.stop(operation, StopReason.INTEGRATION_FAILURE, StopDetail.INTERNAL, explanation=text)
-        after = outcome.after_stop(operation, stop, policy=policy, now=now)
+        return self._broken(claimed, brought, now, StopDetail.INTERNAL, text)
+
+    def _broken(self, claimed: Claimed, brought: Answer | Fault, now: Moment, detail: StopDetail, text: str) -> Write:
+        """What came cannot be read by us: recorded as a stop of this operation."""
+        operation = claimed.operation
+        stop = decide.stop(operation, StopReason.INTEGRATION_FAILURE, detail, explanation=text)
+        after = outcome.after_stop(operation, stop, now=now)
         return Write(
             after=after,
             fence_epoch=operation.epoch,
@@ -264,16 +292,9 @@ def stored(
         verdict=observed.verdict.value,
         decision=choice,
         envelope=observed.envelope,
-        last_body=body[:LAST_BODY_BYTES] if len(body) > ENVELOPE_BYTES else None,
+        last_body=reading.body_beside(observed.envelope, body),
         draw=draw,
     )
-
-
-def was_too_many(brought: Answer | Fault, observed: Observation | Fault) -> bool:
-    """The request or its answer may have been too large for so many operations: fewer of them may do."""
-    if isinstance(brought, Fault):
-        return brought.kind is FaultKind.TOO_LARGE
-    return isinstance(observed, Observation) and observed.apart and brought.status in TOO_MANY
 
 
 def shared_note(others: int) -> str | None:

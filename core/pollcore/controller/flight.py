@@ -30,6 +30,8 @@ class Result(msgspec.Struct, frozen=True):
     ready: Ready
     claimed: Claimed
     brought: Answer | Fault
+    moved: Operation | None = None
+    """The record as it is by now, on which *write* could not be taken; None: nothing came between."""
 
 
 class Flight:
@@ -65,10 +67,6 @@ class Flight:
             brought = await self._exchange.send(out)
         except asyncio.CancelledError:
             brought = Fault(FaultKind.ANSWER_LOST, True, self._clock.now().wall, "ended before the answer came")
-        except Exception as error:
-            # our own failure: it may have left; without an answer its slot and its leases would never be free again
-            why = f"pollconsole could not send this request ({type(error).__name__})"
-            brought = Fault(FaultKind.ANSWER_LOST, True, self._clock.now().wall, why)
         # without a pause in between: one answer is one commit, whatever number of operations it is for
         for (ready, claimed), write in zip(out.members, self._exchange.record(out, brought), strict=True):
             self._keep(Result(write, out, ready, claimed, brought))
@@ -90,10 +88,24 @@ class Flight:
             return 0
         return max(0, self._gather_ms - waited)
 
-    def take(self) -> tuple[Result, ...]:
-        """The answers at hand, for one commit."""
+    async def take(self) -> tuple[Result, ...]:
+        """The answers at hand, for one commit, each decided on its record as it is.
+
+        Raises StoreUnusable: one cannot be decided now; all are kept.
+        """
         taken, self.results = tuple(self.results), []
-        return taken
+        try:
+            return tuple([await self._anew(one) for one in taken])
+        except BaseException:
+            self.put_back(taken)
+            raise
+
+    async def _anew(self, result: Result) -> Result:
+        if result.moved is None:
+            return result
+        claimed = Claimed(result.moved, result.claimed.intents, result.claimed.charged_at)
+        write = await self._exchange.again(result.out, result.ready, claimed, result.brought)
+        return msgspec.structs.replace(result, write=write, moved=None)
 
     def put_back(self, results: Sequence[Result]) -> None:
         """The commit did not happen: they are offered again."""
@@ -105,9 +117,7 @@ class Flight:
 
     def again(self, result: Result, moved: Operation) -> None:
         """An operator changed the record while the request was out: the same answer, decided on what is so now."""
-        claimed = Claimed(moved, result.claimed.intents, result.claimed.charged_at)
-        write = self._exchange.again(result.out, result.ready, claimed, result.brought)
-        self._keep(Result(write, result.out, result.ready, claimed, result.brought))
+        self._keep(msgspec.structs.replace(result, moved=moved))
 
     async def land(self) -> None:
         """Await answers in flight for a bounded time; then their requests are given up, their answers lost."""

@@ -140,7 +140,7 @@ class Leaves:
         )
         cause = f"{reason.value}:{operation.credential}:{self._owner}" if session else None
         stop = decide.stop(operation, reason, explanation=text, notes=_unused(granted, digest))
-        after = outcome.after_stop(operation, stop, policy=contract.policy, now=now)
+        after = outcome.after_stop(operation, stop, now=now)
         question = open_question(
             after,
             new_id=f"esc-{self._chance.token(6)}",

@@ -68,17 +68,21 @@ class Controller:
         self.contracts = Contracts(store)
         self._prepare = Preparer(store, self.contracts, credentials, self._shared, chance, caps or {}, worker.owner)
         self._asked = Asked(store, self.contracts, credentials, chance, worker.owner)
-        self._exchange = Exchanger(transport, clock, chance, self._shared, credentials.forget)
+        self._exchange = Exchanger(transport, clock, chance, self._shared, credentials.forget, self.contracts)
         self._woken = asyncio.Event()
         self._group = max(1, slots // 2)
         self._flight = Flight(self._exchange, clock, self._woken, group=self._group, gather_ms=gather_ms)
         self._due = DueList(self._prepare, Sharing(self.contracts, credentials), self._exchange.lost)
-        self._exchange.too_many, self._exchange.fitted = self._due.fewer, self._due.fits
+        self._exchange.taught = self._due.learn
         self._chance = chance
         self._pacing = Pacing()
         self._stale = True
         self._checked = False
+        self._ends: Callable[[], bool] = lambda: False
+        """Whether no new claim is made any more (O7): from the stop on, or once the loop drains."""
         self._damage: str | None = None
+        self._unsent = False
+        """The store refused the newest claims, and none was taken since while something wanted to be sent."""
         self._seen = 0
         self._clock_events = ClockEvents()
         self._each_beat = each_beat
@@ -112,6 +116,7 @@ class Controller:
             watch: look for changes made by other processes four times a second.
         """
         end = None if for_ms is None else self._clock.now().boot + for_ms
+        self._ends = stop.is_set
         watchers = [asyncio.create_task(wake_on(stop, self._woken))]
         if watch:
             watchers.append(asyncio.create_task(watch_store(self._store, self._saw)))
@@ -189,6 +194,8 @@ class Controller:
             self.health = str(error)
             self._stale = True
             return False
+        if self._unsent:
+            return False  # the health stands: a look, or a beat, is no proof that a send can be recorded
         self.health = self._damage
         return True
 
@@ -208,9 +215,13 @@ class Controller:
 
     async def _turn(self) -> None:
         now = self._clock.now()
+        # before anything goes out on a clock that was set: what is written later stands behind it (A5)
+        await self._clock_events.record(self._store, now)
         ready = await self._make_ready(now)
+        results = await self._flight.take()
         now = self._clock.now()
-        results = self._flight.take()
+        if self._ends():
+            ready = []  # the stop came while they were prepared
         writes = (*(r.write for r in results), *self._due.writes)
         beat = self._pacing.wants_beat(now)
         look = self._look(beat)
@@ -237,8 +248,10 @@ class Controller:
             self._flight.put_back(results)
             self._shared.put_back(cooldowns, origins, denials)
             self._due.clear()
+            self._unsent = self._unsent or bool(ready)
             raise
         self._take(turn, outcome, ready, results)
+        self._unsent = self._unsent and not ready and self._due.has_work()
         if beat:
             self._pacing.beaten(now)
             self._asked.wanted = True
@@ -254,6 +267,8 @@ class Controller:
     def _look(self, beat: bool) -> int:
         """How many due operations to load: none while enough are at hand. Each heartbeat looks for dead leases, too."""
         now = self._clock.now()
+        if self._ends():
+            return 0
         wanted = beat or (
             (self._pacing.is_overdue(now) or self._flight.results) and self._pacing.is_spaced(now, self._due.spacing)
         )
@@ -305,6 +320,7 @@ class Controller:
 
     async def _drain(self) -> None:
         """No new claim; answers in flight are awaited for a bounded time, then given up as lost; all is recorded."""
+        self._ends = lambda: True
         await self._flight.land()
         self._due.clear()
         try:

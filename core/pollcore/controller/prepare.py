@@ -24,6 +24,7 @@ from pollcore.facts import (
     ContractError,
     CredentialPending,
     CredentialUnavailable,
+    DelaySource,
     Escalate,
     EventName,
     Moment,
@@ -110,7 +111,7 @@ class Preparer:
         except Exception as error:
             text = f"pollconsole could not prepare this request ({type(error).__name__})"
             reason = StopReason.INTEGRATION_FAILURE
-            return self.unsent.stop_for(operation, Policy(), now, reason, StopDetail.INTERNAL, text)
+            return self.unsent.stop_for(operation, now, reason, StopDetail.INTERNAL, text)
 
     async def _prepare(self, operation: Operation, now: Moment) -> Prepared:
         try:
@@ -118,20 +119,13 @@ class Preparer:
                 operation.contract_digest
             )
         except ContractError as error:
-            return self.unsent.stop_for(
-                operation,
-                Policy(),
-                now,
-                StopReason.INTEGRATION_FAILURE,
-                StopDetail.CONTRACT_MISSING,
-                str(error),
-            )
-        policy = contract.policy
-        match decide.before(operation, policy=policy, now=now):
+            reason = StopReason.INTEGRATION_FAILURE
+            return self.unsent.stop_for(operation, now, reason, StopDetail.CONTRACT_MISSING, str(error))
+        match decide.before(operation, now=now):
             case decide.Leave():
                 return None
             case Escalate() as stop:
-                return self.unsent.stop(operation, stop, policy, now)
+                return self.unsent.stop(operation, stop, now)
             case decide.EndHold():
                 return await self.unsent.end_hold(operation, now)
             case decide.LimitPassed() as passed:
@@ -154,16 +148,16 @@ class Preparer:
         use = await self._contracts.use(contract)
         if use is None:
             # X7: a contract that was adopted, or that an older program let wait, is asked about before it sends
-            return self.unsent.stop(operation, decide.stop(operation, StopReason.FIRST_USE), policy, now)
+            return self.unsent.stop(operation, decide.stop(operation, StopReason.FIRST_USE), now)
         try:
             request = requests.status_request(contract, operation, operation.credential)
         except Refused as refused:
             detail = StopDetail.FOREIGN_ORIGIN if refused.code == "foreign_origin" else StopDetail.ADDRESS_MISSING
-            return self.unsent.stop_for(operation, policy, now, StopReason.INTEGRATION_FAILURE, detail, str(refused))
+            return self.unsent.stop_for(operation, now, StopReason.INTEGRATION_FAILURE, detail, str(refused))
         origin = normalise_origin(request.url)
         if not self._shared.may_probe(operation, origin, now):
-            return self.unsent.wait_for_origin(operation, policy, now)
-        info = await self._info(operation, request, origin, policy, now)
+            return self.unsent.wait_for_origin(operation, origin, policy, now)
+        info = await self._info(operation, request, origin, now)
         if isinstance(info, Write):
             return info
         leave = await self.leaves.of(operation, contract, request, info, use, now)
@@ -171,7 +165,7 @@ class Preparer:
             return leave if isinstance(leave, Write) else None
         secret, digest = None, None
         if info is not None:
-            outcome_ = await self._secret(operation, info, origin, policy, now)
+            outcome_ = await self._secret(operation, info, origin, now)
             if isinstance(outcome_, Write):
                 return outcome_
             secret, digest = outcome_
@@ -197,7 +191,7 @@ class Preparer:
         return Ready(claim, contract, request, secret, digest, bought, shares)
 
     async def _info(
-        self, operation: Operation, request: Request, origin: str, policy: Policy, now: Moment
+        self, operation: Operation, request: Request, origin: str, now: Moment
     ) -> CredentialInfo | Write | None:
         """The credential that goes with *request*, its secret not read; the stop where it may not go; None: none."""
         if request.slot is None:
@@ -206,15 +200,15 @@ class Preparer:
         try:
             info = await self._credentials.info(name)
         except CredentialUnavailable as error:
-            return self.unsent.stop_for(operation, policy, now, unavailable, StopDetail(error.detail), str(error))
+            return self.unsent.stop_for(operation, now, unavailable, StopDetail(error.detail), str(error))
         if origin not in info.origins:
             way = f"pollconsole credential set {name} --origin {origin} --kind {info.kind}"
             text = f"credential {name} is not pinned to {origin}; `{way}`"
-            return self.unsent.stop_for(operation, policy, now, unavailable, StopDetail.ORIGIN_NOT_PINNED, text)
+            return self.unsent.stop_for(operation, now, unavailable, StopDetail.ORIGIN_NOT_PINNED, text)
         return info
 
     async def _secret(
-        self, operation: Operation, info: CredentialInfo, origin: str, policy: Policy, now: Moment
+        self, operation: Operation, info: CredentialInfo, origin: str, now: Moment
     ) -> tuple[Secret, str] | Write:
         """The secret for one send, or the stop that its absence is (K2: nothing was charged)."""
         name, unavailable = info.name, StopReason.CREDENTIAL_UNAVAILABLE
@@ -227,9 +221,7 @@ class Preparer:
                 text = (
                     f"a token that credential {name} bought was refused by {origin}; no other one is sent there unasked"
                 )
-                return self.unsent.stop_for(
-                    operation, policy, now, StopReason.AUTHORIZATION_DENIED, None, text, origin=origin
-                )
+                return self.unsent.stop_for(operation, now, StopReason.AUTHORIZATION_DENIED, None, text, origin=origin)
         refused = denial.secret_digest if denial is not None else None
         try:
             value = await self._credentials.read(name, info)
@@ -239,14 +231,12 @@ class Preparer:
                     # what is remembered is the refused one, but there is another by now
                     value = await self._credentials.read(name)
         except CredentialPending:
-            return self.unsent.capped(operation, policy, now)
+            return self.unsent.soon(operation, now, source=DelaySource.TOKEN_PENDING)
         except CredentialUnavailable as error:
-            return self.unsent.stop_for(operation, policy, now, unavailable, StopDetail(error.detail), str(error))
+            return self.unsent.stop_for(operation, now, unavailable, StopDetail(error.detail), str(error))
         if value.digest == refused:
             text = f"credential {name} was refused by {origin}; it is not sent there again until the secret changes"
-            return self.unsent.stop_for(
-                operation, policy, now, StopReason.AUTHORIZATION_DENIED, None, text, origin=origin
-            )
+            return self.unsent.stop_for(operation, now, StopReason.AUTHORIZATION_DENIED, None, text, origin=origin)
         return value.secret, value.digest
 
 

@@ -14,6 +14,7 @@ import msgspec
 
 from pollcore.facts import BootMs, Instant, Moment, Operation
 from pollcore.ports import Cooldown, Denial, OriginState, Pause, TurnOutcome
+from pollcore.schedule import RELEASE_GAP, RELEASE_LEAST
 
 FAULTS_UNTIL_DOWN: Final = 3
 """T11: so many transport faults in a row, from at least two operations, and the origin counts as down."""
@@ -23,6 +24,8 @@ PROBE_GRACE_MS: Final = 5_000
 PROBE_PAUSE_MS: Final = 5_000
 PROBE_PAUSE_MAX_MS: Final = 60_000
 """Between two probes: doubled with each fault, up to the maximum."""
+PROBE_LOOK_MS: Final = 2_000
+"""While a probe is out, those that wait for its answer look again so soon."""
 MAX_REMEMBERED: Final = 64
 """Operations remembered per origin for the two-operations rule."""
 
@@ -37,6 +40,8 @@ class Shared:
         self._pauses: tuple[Pause, ...] = ()
         self._faulted: dict[tuple[str, str], set[str]] = {}
         self._held: dict[tuple[str, str, str | None], tuple[BootMs, int]] = {}
+        self._looks: dict[tuple[str, str], int] = {}
+        """By origin and account that is down: when, at the earliest, the last one looks again that was told when."""
         self._new_cooldowns: dict[tuple[str, str, str | None], Cooldown] = {}
         self._new_origins: dict[tuple[str, str], OriginState] = {}
         self._new_denials: dict[tuple[str, str], Denial] = {}
@@ -96,15 +101,25 @@ class Shared:
         """The origin answers: what waited for it may go on."""
         key = (origin, account)
         self._faulted.pop(key, None)
+        self._looks.pop(key, None)
         known = self._origins.get(key)
         if known is not None and (known.faults_in_a_row or known.down_since is not None):
             state = OriginState(origin=origin, account=account, faults_in_a_row=0, down_since=None)
             self._origins[key] = self._new_origins[key] = state
 
-    def faulted(self, operation: Operation, origin: str, now: Moment, others: Iterable[str] = ()) -> None:
+    def faulted(
+        self,
+        operation: Operation,
+        origin: str,
+        now: Moment,
+        others: Iterable[str] = (),
+        *,
+        enough: int = FAULTS_UNTIL_DOWN,
+    ) -> None:
         """One more transport fault of this origin and account; when it is down, the next probe waits longer.
 
         *others*: operations that the same request asked for: one fault, and not of one operation alone (R39).
+        *enough*: with so many in a row it counts as down.
         """
         key = (origin, operation.submitted.account)
         seen = self._faulted.setdefault(key, set())
@@ -114,7 +129,7 @@ class Shared:
         known = self._origins.get(key)
         faults = (known.faults_in_a_row if known else 0) + 1
         down = known.down_since if known else None
-        if down is None and faults >= FAULTS_UNTIL_DOWN and len(seen) >= OPERATIONS_UNTIL_DOWN:
+        if down is None and faults >= enough and len(seen) >= OPERATIONS_UNTIL_DOWN:
             down = now.wall
         pause = min(PROBE_PAUSE_MAX_MS, PROBE_PAUSE_MS << min(faults, 16) - min(faults, FAULTS_UNTIL_DOWN))
         state = OriginState(
@@ -165,6 +180,21 @@ class Shared:
         if state is None or state.down_since is None:
             return True
         return state.probe_until_boot is None or state.probe_until_boot <= now.boot
+
+    def look_again(self, operation: Operation, origin: str, now: Moment, recheck_ms: int, draw: float) -> int:
+        """ms until this one looks again at an origin that is down and asked by another (T11).
+
+        When the next probe may go out, *recheck_ms* at most; soon where one is out, since its answer lets them go. One
+        every `RELEASE_GAP` in the long run, however many wait, so that what lets them go lets them go spread.
+        """
+        key = (origin, operation.submitted.account)
+        state = self._origins[key]
+        left = PROBE_LOOK_MS
+        if state.probe_operation is None and state.probe_until_boot is not None:
+            left = min(recheck_ms, max(0, state.probe_until_boot - now.boot))
+        at = max(now.boot + left, self._looks.get(key, 0) + RELEASE_GAP)
+        self._looks[key] = at
+        return at + int(RELEASE_LEAST * draw) - now.boot
 
     def is_down(self, operation: Operation, origin: str) -> bool:
         """The origin counts as down for this operation's account."""

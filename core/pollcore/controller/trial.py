@@ -68,7 +68,7 @@ class Trial:
         self._shared = Shared()
         self._contracts = Contracts(store)
         self._prepare = Preparer(store, self._contracts, credentials, self._shared, chance, caps, owner)
-        self._exchange = Exchanger(transport, clock, chance, self._shared, credentials.forget)
+        self._exchange = Exchanger(transport, clock, chance, self._shared, credentials.forget, self._contracts)
 
     async def prepare(self, operation: Operation, contract: Contract) -> Prepared:
         """What a poll of *operation* would do now: ready to send, or the write that says why not. Stores nothing.
@@ -108,9 +108,14 @@ class Trial:
         self, ready: Ready, claimed: Claimed, brought: Answer | Fault, as_if: Callable[[Operation], Operation]
     ) -> Sent:
         base = claimed.operation
-        for _ in range(TRIES):
+        for attempt in range(TRIES):
             judged = Claimed(as_if(base), claimed.intents, claimed.charged_at)
-            write = self._closing(base, self._exchange.record(Out((ready, judged)), brought)[0])
+            out = Out((ready, judged))
+            if attempt == 0:
+                read = self._exchange.record(out, brought)[0]
+            else:
+                read = await self._exchange.again(out, ready, judged, brought)
+            write = self._closing(base, read)
             cooldowns, origins, denials = self._shared.take_new()
             now = self._clock.now()
             found = await self._store.turn(

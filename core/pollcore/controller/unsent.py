@@ -26,7 +26,7 @@ from pollcore.facts import (
 from pollcore.ports import Chance, Store, Write
 
 RECHECK_MS: Final = 20_000
-"""How long an operation waits for an origin that is down before it looks again (it is let go spread)."""
+"""The longest that an operation waits for an origin that is down before it looks again, besides its turn."""
 CAP_PAUSE_MS: Final = 1_000
 """How long an operation waits for a cap to have room, or a token to be bought; up to twice as long."""
 
@@ -39,9 +39,9 @@ class Unsent:
         self._shared = shared
         self._chance = chance
 
-    def stop(self, operation: Operation, stop: Escalate, policy: Policy, now: Moment) -> Write:
+    def stop(self, operation: Operation, stop: Escalate, now: Moment) -> Write:
         """The write of a stop without a request."""
-        after = outcome.after_stop(operation, stop, policy=policy, now=now)
+        after = outcome.after_stop(operation, stop, now=now)
         return Write(
             after=after,
             fence_change=operation.change,
@@ -52,7 +52,6 @@ class Unsent:
     def stop_for(
         self,
         operation: Operation,
-        policy: Policy,
         now: Moment,
         reason: StopReason,
         detail: StopDetail | None,
@@ -63,7 +62,7 @@ class Unsent:
         """The write of a stop that the checks themselves found: *text* is its explanation."""
         cause = decide.cause_of(operation, reason, detail, origin=origin)
         stop = Escalate(status=Status.ESCALATED, reason=reason, detail=detail, explanation=text, cause=cause)
-        return self.stop(operation, stop, policy, now)
+        return self.stop(operation, stop, now)
 
     async def end_hold(self, operation: Operation, now: Moment) -> Write:
         """The hold is over: its own question is settled, a held stop asks anew, a held wait goes on."""
@@ -94,43 +93,47 @@ class Unsent:
             policy=policy,
             now=now,
             draw=self._chance.draw(),
-            source=DelaySource.SHARED_COOLDOWN,
-            guidance=cooling >= paused,
+            source=DelaySource.SHARED_COOLDOWN if cooling >= paused else DelaySource.PAUSED,
             waiting=1 if cooldown is None else self._shared.place(operation, cooldown.until_boot, most),
             per_minute=per_minute,
-            notes=() if cooling >= paused else ("paused by hand",),
         )
         if isinstance(decision, Escalate):
-            return self.stop(operation, decision, policy, now)
-        return self.reschedule(operation, decision, policy, now)
+            return self.stop(operation, decision, now)
+        return self.reschedule(operation, decision, now)
 
-    def wait_for_origin(self, operation: Operation, policy: Policy, now: Moment) -> Write:
-        """T11: its origin is down, and another operation asks it now."""
+    def wait_for_origin(self, operation: Operation, origin: str, policy: Policy, now: Moment) -> Write:
+        """T11: its origin is down, and another operation asks it now or next."""
         decision = decide.shared_wait(
             operation,
-            int(RECHECK_MS * (0.5 + self._chance.draw() / 2)),
+            self._shared.look_again(operation, origin, now, RECHECK_MS, self._chance.draw()),
             policy=policy,
             now=now,
             draw=0.0,
             source=DelaySource.ORIGIN_DOWN,
         )
         if isinstance(decision, Escalate):
-            return self.stop(operation, decision, policy, now)
-        return self.reschedule(operation, decision, policy, now)
+            return self.stop(operation, decision, now)
+        return self.reschedule(operation, decision, now)
 
-    def capped(self, operation: Operation, policy: Policy, now: Moment, draw: float | None = None) -> Write:
+    def soon(
+        self,
+        operation: Operation,
+        now: Moment,
+        draw: float | None = None,
+        source: DelaySource = DelaySource.CAPPED,
+    ) -> Write:
         """The provider's caps are reached, or a token is being bought: look again a little later, quietly.
 
         *draw*: the same for those that would have gone together.
         """
         at = Instant(now.wall + CAP_PAUSE_MS + int(CAP_PAUSE_MS * (self._chance.draw() if draw is None else draw)))
-        wait = Wait(next_poll_at=at, delay_ms=at - now.wall, source=DelaySource.SHARED_COOLDOWN)
-        after = outcome.after_schedule(operation, wait, policy=policy, now=now)
+        wait = Wait(next_poll_at=at, delay_ms=at - now.wall, source=source)
+        after = outcome.after_schedule(operation, wait, now=now)
         return Write(after=after, fence_change=operation.change)
 
-    def reschedule(self, operation: Operation, wait: Wait, policy: Policy, now: Moment) -> Write:
+    def reschedule(self, operation: Operation, wait: Wait, now: Moment) -> Write:
         """Move the next request without one having been sent; told once, not at every look."""
-        after = outcome.after_schedule(operation, wait, policy=policy, now=now)
+        after = outcome.after_schedule(operation, wait, now=now)
         told = operation.delay_source is wait.source is DelaySource.ORIGIN_DOWN
         events = () if told else outcome.schedule_events(operation, after, wait, now=now)
         return Write(after=after, fence_change=operation.change, events=events)

@@ -16,6 +16,7 @@ from pollcore.facts import (
     CallGrant,
     ContractUse,
     Escalation,
+    EventName,
     Instant,
     Operation,
     Session,
@@ -96,6 +97,10 @@ class StoreReads(Protocol):
         """In the order written: (sequence number, event)."""
         ...
 
+    async def events_named(self, name: EventName, *, limit: int = 10_000) -> Sequence[tuple[int, AuditEvent]]:
+        """The newest events of one name, in the order written."""
+        ...
+
     async def snapshot(self, digest: str) -> Snapshot | None: ...
 
     async def contracts_known(self, digests: Sequence[str]) -> Mapping[str, ContractKnown]:
@@ -136,6 +141,10 @@ class StoreReads(Protocol):
 
     async def actions_of(self, operation_ids: Sequence[str]) -> Mapping[str, Sequence[ActionRecord]]:
         """`actions` of many in one read; absent: none."""
+        ...
+
+    async def unsettled_actions(self, limit: int = 1_000) -> Sequence[ActionRecord]:
+        """Actions still `intended`, of all operations, oldest first: under way, or of a process that died (O5)."""
         ...
 
     async def counts(self) -> Mapping[str, int]:

@@ -67,6 +67,14 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     """`[ceilings]` of `config.toml`."""
 
 
+class Bounds(msgspec.Struct, frozen=True):
+    """What bounds one wait. *end*: the nearer one of deadline and `useful_until`."""
+
+    limits: Limits
+    deadline_at: Instant
+    end: Instant
+
+
 def new_operation(
     submitted: Submitted,
     terms: Terms,
@@ -98,33 +106,14 @@ def new_operation(
         Refused: a value is missing, zero, negative, not finite, absurd, past, above a ceiling or beyond retention.
     """
     _check_names(submitted, terms)
-    policy = terms.policy
     started_at = _started_at(requested, response_date, now)
-    limits = effective_limits(
-        _asked(requested, started_at), policy.default, policy.ceiling, terms.ceilings, remote=terms.remote
-    )
-    deadline_at = _deadline_at(limits, requested, policy, started_at, now)
-    _check_useful(requested.useful_until, now)
-    left = deadline_at - now.wall
-    end = deadline_at if requested.useful_until is None else min(deadline_at, requested.useful_until)
-    warnings = _warnings(limits, requested, policy, end, deadline_at, provider_expires_at, now)
-
+    bounds = _bounds(requested, terms, started_at, now)
     before = earlier or Carried()
     asks = earlier is not None and not granted
+    room = bounds.end - now.wall
     first = schedule.first_poll(
-        policy.schedule, started_at=started_at, now=now, draw=draw, room_ms=end - now.wall, guidance=guidance
+        terms.policy.schedule, started_at=started_at, now=now, draw=draw, room_ms=room, guidance=guidance
     )
-    plan: dict[str, Any] = {"status": Status.WAITING, "next_poll_at": first.next_poll_at, "delay_source": first.source}
-    if asks:
-        plan = {
-            "status": Status.ESCALATED,
-            "stop_reason": StopReason.EXTENSION_REQUESTED,
-            "stop_detail": StopDetail.SECOND_SUBMISSION,
-            "stop_explanation": (
-                f"job {submitted.job_id} was waited for before and {before.status_requests_used} requests were sent; "
-                "a further wait is new authority"
-            ),
-        }
     record = Operation(
         operation_id=operation_id,
         submitted=submitted,
@@ -133,25 +122,51 @@ def new_operation(
         started_at=started_at,
         submitted_at=now.wall,
         boot_id=now.boot_id,
-        deadline_at=deadline_at,
-        deadline_boot=BootMs(now.boot + left),
+        deadline_at=bounds.deadline_at,
+        deadline_boot=BootMs(now.boot + bounds.deadline_at - now.wall),
         useful_until=requested.useful_until,
         provider_expires_at=provider_expires_at,
-        max_status_requests=before.status_requests_used + (limits.max_status_requests or 0),
-        status_requests_used=before.status_requests_used,
-        max_transport_failures=before.transport_failures_used + (limits.max_transport_failures or 0),
-        transport_failures_used=before.transport_failures_used,
-        max_rate_limited=before.rate_limited_used + (limits.max_rate_limited or 0),
-        rate_limited_used=before.rate_limited_used,
-        completed_polls=before.completed_polls,
         guidance_until=first.guidance_until,
         last_known_state=last_known_state if last_known_state is not None else before.last_known_state,
         memory=memory or before.memory,
-        **plan,
+        **_budgets(before, bounds.limits),
+        **(_second(submitted, before) if asks else _waiting(first)),
     )
     if guidance is not None and not asks:
         record = _beyond(record, guidance, now)
+    warnings = _warnings(bounds, requested, terms.policy, provider_expires_at, now)
     return msgspec.structs.replace(record, due_boot=schedule.due_boot(record, now)), warnings
+
+
+def _waiting(first: schedule.FirstPoll) -> dict[str, Any]:
+    """The fields of a record that waits for its first request."""
+    return {"status": Status.WAITING, "next_poll_at": first.next_poll_at, "delay_source": first.source}
+
+
+def _second(submitted: Submitted, before: Carried) -> dict[str, Any]:
+    """B2: the fields of a record that sends nothing until it is granted: the job was waited for before."""
+    return {
+        "status": Status.ESCALATED,
+        "stop_reason": StopReason.EXTENSION_REQUESTED,
+        "stop_detail": StopDetail.SECOND_SUBMISSION,
+        "stop_explanation": (
+            f"job {submitted.job_id} was waited for before and {before.status_requests_used} requests were sent; "
+            "a further wait is new authority"
+        ),
+    }
+
+
+def _budgets(before: Carried, limits: Limits) -> dict[str, Any]:
+    """B2: the counters of earlier operations, and the limits asked for on top of them."""
+    return {
+        "max_status_requests": before.status_requests_used + (limits.max_status_requests or 0),
+        "status_requests_used": before.status_requests_used,
+        "max_transport_failures": before.transport_failures_used + (limits.max_transport_failures or 0),
+        "transport_failures_used": before.transport_failures_used,
+        "max_rate_limited": before.rate_limited_used + (limits.max_rate_limited or 0),
+        "rate_limited_used": before.rate_limited_used,
+        "completed_polls": before.completed_polls,
+    }
 
 
 def _beyond(record: Operation, guidance: Guidance, now: Moment) -> Operation:
@@ -237,6 +252,18 @@ def _deadline_at(limits: Limits, requested: Requested, policy: Policy, started_a
     return at
 
 
+def _bounds(requested: Requested, terms: Terms, started_at: Instant, now: Moment) -> Bounds:
+    """Limits and times in force. Raises Refused."""
+    policy = terms.policy
+    limits = effective_limits(
+        _asked(requested, started_at), policy.default, policy.ceiling, terms.ceilings, remote=terms.remote
+    )
+    deadline_at = _deadline_at(limits, requested, policy, started_at, now)
+    useful = requested.useful_until
+    _check_useful(useful, now)
+    return Bounds(limits, deadline_at, deadline_at if useful is None else min(deadline_at, useful))
+
+
 def _check_useful(useful_until: Instant | None, now: Moment) -> None:
     if useful_until is None:
         return
@@ -252,20 +279,14 @@ def _check_useful(useful_until: Instant | None, now: Moment) -> None:
 
 
 def _warnings(
-    limits: Limits,
-    requested: Requested,
-    policy: Policy,
-    end: Instant,
-    deadline_at: Instant,
-    provider_expires_at: Instant | None,
-    now: Moment,
+    bounds: Bounds, requested: Requested, policy: Policy, provider_expires_at: Instant | None, now: Moment
 ) -> tuple[str, ...]:
-    warnings = pace_warnings(policy.schedule, limits.max_status_requests or 0, end - now.wall)
+    warnings = pace_warnings(policy.schedule, bounds.limits.max_status_requests or 0, bounds.end - now.wall)
     useful = requested.useful_until
-    if useful is not None and useful < deadline_at:
-        early = span_text((deadline_at - useful) // 1_000 * 1_000)
+    if useful is not None and useful < bounds.deadline_at:
+        early = span_text((bounds.deadline_at - useful) // 1_000 * 1_000)
         warnings += (f"useful_until {iso(useful)} is {early} before the deadline: the wait stops there",)
-    if provider_expires_at is not None and provider_expires_at < end:
+    if provider_expires_at is not None and provider_expires_at < bounds.end:
         warnings += (f"the provider reports that the job expires at {iso(provider_expires_at)}, before the deadline",)
     return warnings
 

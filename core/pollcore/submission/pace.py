@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Final
 
-from pollcore.facts import Schedule
+from pollcore.facts import MINUTE, SECOND, Schedule
 from pollcore.schedule import min_delay, raw_delay
 from pollcore.submission.limits import span_text
 
@@ -53,15 +53,23 @@ def pace_warnings(schedule: Schedule, max_requests: int, span_ms: int) -> tuple[
     if fit < max_requests:
         return (
             f"max_status_requests {max_requests} cannot be used up: at the fastest local pace {fit} requests fit into "
-            f"the {span_text(span_ms)} until the deadline",
+            f"the {_whole(span_ms)} until the deadline",
         )
     spent_at = request_time(schedule, max_requests, MEDIAN)
     if spent_at * FIRST_PART <= span_ms:
         return (
-            f"max_status_requests {max_requests} is spent after about {span_text(spent_at // 1000 * 1000)} at the "
-            f"local pace, in the first tenth of the {span_text(span_ms)} until the deadline; then nothing is asked",
+            f"max_status_requests {max_requests} is spent after about {_whole(spent_at)} at the "
+            f"local pace, in the first tenth of the {_whole(span_ms)} until the deadline; then nothing is asked",
         )
     return ()
+
+
+def _whole(ms: int) -> str:
+    """`56 s`, `39 min 57 s`, `1 h`: whole seconds, cut; with minutes where there are more than two."""
+    seconds = ms // SECOND
+    if seconds <= 2 * 60 or seconds % 60 == 0:
+        return span_text(seconds * SECOND)
+    return f"{span_text(seconds // 60 * MINUTE)} {seconds % 60} s"
 
 
 def _growing(schedule: Schedule, share: Fraction) -> Iterator[tuple[int, int]]:

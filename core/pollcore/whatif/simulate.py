@@ -7,6 +7,7 @@ Source: spec T1-T8, T10, T11, B1, X2, X3, X6.
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 import msgspec
@@ -141,6 +142,7 @@ def _told(
     fixed = None if loop.by_second is None else figures.dense(loop.by_second)
     last = max(trace.end, fixed.at[-1] * SECOND if fixed is not None and fixed.at else 0)
     part, by_time = figures.parts(last, planned, fixed, scale.weight)
+    load = figures.load(scale, trace.requests, trace.late, planned)
     limited = asked.rate_limit_per_minute is not None or contract.scopes or per_minute or contract.per_minute
     return Simulation(
         provider=contract.name,
@@ -157,14 +159,14 @@ def _told(
         simulated=asked.simulated,
         confidence=None if scale.exact else figures.CONFIDENCE,
         shares=bool(limited or asked.outage is not None or asked.failure_rate),
-        planned=figures.load(scale, trace.requests, trace.late, planned),
+        planned=load,
         escalations=tuple(Stopped(reason, scale.share(count)) for reason, count in trace.stops.most_common()),
         fixed=figures.load(scale, loop.requests, loop.late, fixed),
         fixed_over_limit=_over_limit(asked, fixed, scale),
         end=trace.end,
         part=part,
         by_time=by_time,
-        left_out=_left_out(contract),
+        left_out=_left_out(contract, load.requests),
     )
 
 
@@ -177,16 +179,19 @@ def _over_limit(asked: Parameters, seconds: figures.Seconds | None, scale: figur
     return Estimate(found, found if scale.exact else 0.0, found if scale.exact else None)
 
 
-def _left_out(contract: Contract) -> tuple[str, ...]:
-    """What a contract says that is not played."""
+def _left_out(contract: Contract, requests: Estimate) -> tuple[str, ...]:
+    """What a contract says that is not played. *requests*: of all operations."""
     found = []
     if len(contract.steps) > 1:
         names = ", ".join(step.name for step in contract.steps)
         found.append(f"its steps {names}: each look is one request here")
     batch = contract.steps[0].batch
     if batch is not None:
+        # fewer can never carry so many: each charges at most `max` operations
+        least = math.ceil(requests.low / batch.most)
         found.append(
-            f"its batch of up to {batch.most} operations a request: each asks alone here, so these are upper bounds"
+            f"its batch of up to {batch.most} operations a request: requests are counted as if each operation asked "
+            f"alone; no fewer than {least:,} would leave for as many polls"
         )
     if contract.concurrency is not None:
         found.append(f"its cap of {contract.concurrency} requests in flight: an answer takes no time here")

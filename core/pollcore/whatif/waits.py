@@ -117,7 +117,7 @@ class Steps:
 
     def stop_at_limit(self, wait: Waiting, at: int) -> StopReason:
         """X2: the deadline has come."""
-        found = decide.before(self._record_of(wait), policy=self._policy, now=moment(at))
+        found = decide.before(self._record_of(wait), now=moment(at))
         assert isinstance(found, Escalate), "due at its deadline, a wait stops"
         return found.reason
 
@@ -141,7 +141,7 @@ class Steps:
         )
         if isinstance(decision, Escalate):
             return decision.reason
-        wait.record = outcome.after_schedule(record, decision, policy=self._policy, now=now)
+        wait.record = outcome.after_schedule(record, decision, now=now)
         wait.next = decision.next_poll_at - BEGINNING
         return True
 
@@ -149,7 +149,8 @@ class Steps:
         """T11: the origin is down and another wait asks it; the next look is drawn."""
         now = moment(at)
         if not self._shared.may_probe(self._template, ORIGIN, now):
-            wait.next = at + look_again(self._worker.recheck_ms, self._draw(), wait.deadline - at)
+            again = self._shared.look_again(self._template, ORIGIN, now, self._worker.recheck_ms, self._draw())
+            wait.next = at + look_again(again, wait.deadline - at)
             return True
         if self._shared.is_down(self._template, ORIGIN):
             self._shared.probing(self._record_of(wait), ORIGIN, now, self._total_ms)
@@ -240,6 +241,6 @@ def plain_delay(plan: Schedule, polls: int, draw: float, room_ms: int) -> int:
     return min(schedule.local_delay(plan, polls, 0, draw), room_ms)
 
 
-def look_again(recheck_ms: int, draw: float, room_ms: int) -> int:
-    """ms until a wait looks again at an origin that is down: what `decide.shared_wait` makes of it (T11)."""
-    return min(max(schedule.SHORTEST_DELAY, int(recheck_ms * (0.5 + draw / 2))), room_ms)
+def look_again(left_ms: int, room_ms: int) -> int:
+    """ms until a wait looks again at an origin that is down: what `decide.shared_wait` makes of *left_ms* (T11)."""
+    return min(max(schedule.SHORTEST_DELAY, left_ms), room_ms)
