@@ -17,7 +17,7 @@ from functools import cache
 
 Misdeed = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 MISDEEDS: dict[str, Misdeed] = {}
-WAIT_S = 10.0
+WAIT_S = 30.0
 OK = b'{"status":"running"}'
 
 
@@ -452,6 +452,7 @@ async def late_second_answer(reader: asyncio.StreamReader, writer: asyncio.Strea
     await writer.drain()
     await asyncio.sleep(0.1)
     writer.write(whole(b'{"status":"stolen"}'))
+    LATE.set()
 
 
 @misdeed
@@ -483,5 +484,7 @@ async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
     writer.write(whole(body, f"X-Echo: {line}"))
 
 
+LATE = threading.Event()
+"""Set once `late_second_answer` has written its second one."""
 ECHO: dict[str, str] = {"head": ""}
 """The last head that any server of this process read: what `echo` answers with."""

@@ -28,13 +28,15 @@ class Failing(MemoryBackend):
 
 
 class Hanging(MemoryBackend):
-    """Every read waits until `go_on` is set."""
+    """Every read waits until `go_on` is set; `asked`: one has begun."""
 
     def __init__(self) -> None:
         super().__init__()
         self.go_on = threading.Event()
+        self.asked = threading.Event()
 
     def get_password(self, service: str, username: str) -> str | None:
+        self.asked.set()
         self.go_on.wait(60)
         return super().get_password(service, username)
 

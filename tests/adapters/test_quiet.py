@@ -124,7 +124,7 @@ print(quiet.harden_process(), resource.getrlimit(resource.RLIMIT_CORE), ctypes.C
         [sys.executable, "-c", code],
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=90,
         check=True,
         env={"PYTHONPATH": ":".join(sys.path), "SSLKEYLOGFILE": "/dev/null"},
     )

@@ -8,7 +8,7 @@ import json
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pollcore.adapters.pinned import PinnedSecret, scrubber_of
@@ -60,6 +60,9 @@ def escaped(text: str, writer: str) -> str:
     form=st.sampled_from(("raw", "base64", "quoted")),
     writers=st.lists(st.sampled_from(("python", "php", "go", "net")), min_size=1, max_size=3),
 )
+@example(secret="\\/0000000000", form="raw", writers=["python", "python"])
+@example(secret="/0000000000\\", form="raw", writers=["python", "python", "php"])
+@example(secret="0026abcdefgh", form="raw", writers=["go"])
 def test_a_secret_is_masked_however_often_its_json_was_escaped(secret: str, form: str, writers: list[str]) -> None:
     sent = {"raw": secret, "base64": base64.b64encode(secret.encode()).decode(), "quoted": quote(secret)}[form]
     for writer in writers:
@@ -75,11 +78,55 @@ def test_a_secret_is_masked_however_often_its_json_was_escaped(secret: str, form
     assert scrubber.text("say " + sent) != "say " + sent
 
 
+AROUND = st.text('\\"u0n/ab', max_size=6)
+
+
+@pytest.mark.rule("K4")
+@given(secret=secrets_, before=AROUND, after=AROUND, depth=st.integers(0, 2))
+@example(secret="abcdefghijk\\", before="", after="", depth=1)
+@example(secret="abcdefghijk\\", before="", after='"', depth=2)
+@example(secret="'abcdefghij\"", before="\\\\", after="", depth=2)
+@example(secret="0041bcdefghi", before="", after="", depth=0)
+@example(secret="0abcdefghijk", before="\\u0", after="", depth=1)
+def test_a_mask_cuts_no_escape_so_that_json_in_json_still_parses_at_every_depth(
+    secret: str, before: str, after: str, depth: int
+) -> None:
+    text = json.dumps({"note": f"{before}{secret}{after}", "next": 1})
+    for _ in range(depth):
+        text = json.dumps({"inside": text})
+    masked = Scrubber(secret).bytes(text.encode())
+    told = json.loads(masked)
+    for _ in range(depth):
+        assert set(told) == {"inside"}
+        told = json.loads(told["inside"])
+    assert set(told) == {"note", "next"}
+    assert MASK in told["note"]
+    assert secret not in told["note"]
+
+
+@pytest.mark.rule("K4")
+@pytest.mark.parametrize(
+    ("secret", "body"),
+    [
+        ("nabcdefghijk", b'{"a": "x\\nabcdefghijk"}'),  # a line feed and a part of the word
+        ("0041bcdefghi", b'{"a": "x\\u0041bcdefghi"}'),
+        ("abcdefghijk\\", b'{"a": "abcdefghijk\\" x", "b": 1}'),
+        ("abcdefghijk\\", b'{"a": "{\\"b\\": \\"abcdefghijk\\"}"}'),
+    ],
+)
+def test_what_only_looks_like_the_secret_across_an_escape_is_masked_and_still_parses(secret: str, body: bytes) -> None:
+    masked = Scrubber(secret).bytes(body)
+    assert MASK in json.loads(masked)["a"]
+    if b"{" in masked[1:]:
+        assert json.loads(json.loads(masked)["a"]) == {"b": MASK}
+
+
 @pytest.mark.rule("K4", "H7")
 def test_a_body_full_of_backslashes_costs_no_more_than_its_length() -> None:
-    scrubber = Scrubber('"/+secret-with-odd-beginnings')
-    body = b"\\" * 1_000_000
-    assert scrubber.bytes(body) is body
+    for secret in ('"/+secret-with-odd-beginnings', "\\" * 12 + "secret"):
+        scrubber = Scrubber(secret)
+        body = b"\\" * 1_000_000
+        assert scrubber.bytes(body) is body
 
 
 @pytest.mark.rule("K4")

@@ -10,7 +10,7 @@ import pytest
 from pollcore.adapters.transport import HttpTransport
 from pollcore.facts import Answer, Fault, FaultKind
 from pollcore.ports import Transport
-from tests.adapters.asking import TOTAL_MS, ask, send
+from tests.adapters.asking import SHORT_MS, TOTAL_MS, ask, send
 from tests.adapters.hostile_server import OK, HostileServer, bomb
 
 MEMORY = 8 << 20
@@ -70,7 +70,8 @@ def _bombs() -> None:
 async def test_a_misdeed_is_a_fault_of_its_kind_and_leaves_no_connection(
     name: str, kind: FaultKind | None, transport: HttpTransport, server: HostileServer
 ) -> None:
-    result = await send(transport, ask(server.url(name)))
+    total_ms = SHORT_MS if kind is K.TIMEOUT else TOTAL_MS
+    result = await send(transport, ask(server.url(name), total_ms=total_ms))
     assert isinstance(result, Fault)
     assert result.kind is kind or (kind is None and result.kind in (K.TOO_LARGE, K.PROTOCOL))
     assert result.may_have_been_sent
@@ -83,10 +84,10 @@ async def test_a_misdeed_is_a_fault_of_its_kind_and_leaves_no_connection(
 @pytest.mark.rule("H7")
 @pytest.mark.parametrize("name", ["bomb_1_gib_announced", "bomb_200_mib", "gzip_stacked", "endless_body", "flood_103"])
 async def test_memory_stays_bounded(name: str, transport: HttpTransport, server: HostileServer) -> None:
-    await send(transport, ask(server.url(name)))  # the server makes its bomb, imports are done
+    await send(transport, ask(server.url(name), total_ms=SHORT_MS))  # the server makes its bomb, imports are done
     tracemalloc.start()
     try:
-        await send(transport, ask(server.url(name)))
+        await send(transport, ask(server.url(name), total_ms=SHORT_MS))
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -180,7 +181,7 @@ async def test_a_connection_that_never_comes_up_was_not_sent(transport: HttpTran
     """TLS is asked of a port that accepts and says nothing: the total time ends it before anything was written."""
     listener = await asyncio.start_server(lambda r, w: asyncio.sleep(30), "127.0.0.1", 0)
     port = listener.sockets[0].getsockname()[1]
-    result = await send(transport, ask(f"https://127.0.0.1:{port}/"))
+    result = await send(transport, ask(f"https://127.0.0.1:{port}/", total_ms=SHORT_MS))
     listener.close()
     assert isinstance(result, Fault)
     assert (result.kind, result.may_have_been_sent) == (K.CONNECT_TIMEOUT, False)
@@ -199,7 +200,7 @@ async def test_no_time_is_no_request(total_ms: int, transport: HttpTransport, se
 @pytest.mark.rule("H7")
 async def test_misdeeds_in_parallel_leave_nothing_behind(transport: HttpTransport, server: HostileServer) -> None:
     names = [*REFUSED, *EITHER]
-    results = await asyncio.gather(*(send(transport, ask(server.url(name), total_ms=2 * TOTAL_MS)) for name in names))
+    results = await asyncio.gather(*(send(transport, ask(server.url(name), total_ms=SHORT_MS)) for name in names))
     assert all(isinstance(result, Fault) for result in results)
     assert transport.open_connections == 0
     await asyncio.to_thread(server.wait_until, lambda: server.open_now <= 1)

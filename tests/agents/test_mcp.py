@@ -233,7 +233,7 @@ def test_without_the_library_the_command_says_how_to_get_it(
     monkeypatch.setattr(command.importlib.util, "find_spec", lambda name: None)
     assert entry.run(["mcp", "--home", str(tmp_path / "h"), "--json"]) == 2
     captured = capsys.readouterr()
-    assert "pip install 'pollconsole[mcp]'" in captured.err
+    assert "pip install mcp, or install pollconsole with its extra [mcp]" in captured.err
     assert json.loads(captured.out)["error"]["code"] == "extra_missing"
     assert not os.path.lexists(tmp_path / "h")
 

@@ -121,3 +121,18 @@ def test_a_home_without_a_keyring_is_exported_and_verified_elsewhere(
     code, text, _ = call(capsys, "audit", "limits", *at)
     assert code == 0
     assert "Not promised" in text
+
+
+@pytest.mark.rule("A3")
+def test_an_archive_that_cannot_be_read_is_told_as_that(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    if not Path("/proc/self/mem").exists():
+        pytest.skip("no file here that opens and cannot be read")
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
+    (home / "config.toml").write_text(f'[audit]\nkey_file = "{tmp_path / "audit.key"}"\n')
+    tomorrow = iso(Instant(SystemClock().now().wall + DAY))
+    at = ("--home", str(home))
+    assert call(capsys, "pause", "--provider", "example-jobs", "--until", tomorrow, *at)[0] == 0
+    code, text, told = call(capsys, "audit", "verify", "--archive", "/proc/self/mem", "--json", *at)
+    assert (code, json.loads(text)["error"]["code"]) == (2, "file")
+    assert "/proc/self/mem: cannot be read: Input/output error" in told

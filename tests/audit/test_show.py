@@ -25,7 +25,7 @@ from tests.controller.bank import DONE, RUNNING
 from tests.controller.house import House, house, pick
 
 SHORT = ("max_status_requests = 12", "max_status_requests = 2")
-LIMIT_S = 30
+LIMIT_S = 90
 ENVIRONMENT = {"PATH": os.environ["PATH"], "PYTHONPATH": f"{ROOT / 'core'}:{ROOT / 'console'}"}
 
 

@@ -35,7 +35,9 @@ def test_the_next_operator_is_told_what_is_open_and_who_did_what(world: World) -
     assert [(one["reason"], one["count"]) for one in told["open_cards"] if one["reason"] == "unknown_state"] == [
         ("unknown_state", 2)
     ]
-    assert [one["operation_id"] for one in told["ends_soon"]] == ["op-soon"]
+    # what stands still for an answer ends as well
+    assert {one["operation_id"] for one in told["ends_soon"]} == {"op-soon", "op-a", "op-b"}
+    assert all(one["ends_at"] for one in told["open_cards"] if one["reason"] == "unknown_state")
     assert [one["operation_id"] for one in told["held"]] == ["op-long"]
     assert [one["provider"] for one in told["paused"]] == ["lab"]
     by = {(one["event"], one["operation_id"]): one for one in told["decided"]}
@@ -66,7 +68,7 @@ def test_what_others_wrote_is_made_harmless() -> None:
             {"kind": "run", "pid": 1, "host": HOSTILE, "started_at": "t"}]},
         "operations": {"waiting": 1}, "open_cards_count": 1, "ends_soon_count": 1, "held_count": 1, "decided_more": 3,
         "open_cards": [{**row, "reason": "unknown_state", "detail": None, "count": 2, "waiting_ms": 1,
-                        "expires_at": "t", "seen": False, "credential": None}],
+                        "expires_at": "t", "ends_at": "t", "passed": False, "seen": False, "credential": None}],
         "ends_soon": [{**row, "status": "waiting", "left_ms": 1, "requests_left": 1, "deadline_at": "t"}],
         "held": [{**row, "hold_until": None}],
         "paused": [{"provider": HOSTILE, "account": HOSTILE, "until": "t", "by": HOSTILE}],

@@ -6,6 +6,8 @@ import http.client
 import json
 import re
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +24,17 @@ from tests.console.cli.conftest import HOSTILE, NOW, make_operation, make_questi
 from tests.outside.world import World, until
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+@contextmanager
+def reserved_port() -> Iterator[int]:
+    """A port that nobody else gets meanwhile: bound and never listening, which lets a server that reuses it in."""
+    with socket.socket() as held:
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        held.bind(("127.0.0.1", 0))
+        yield int(held.getsockname()[1])
 
 
 def get(port: int, path: str, method: str = "GET", **headers: str) -> tuple[int, str]:
-    asked = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    asked = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     try:
         asked.request(method, path, headers=headers)
         answer = asked.getresponse()
@@ -57,7 +62,11 @@ def figures(text: str) -> dict[str, float]:
 @pytest.mark.slow
 @pytest.mark.rule("O8", "B4", "K1")
 def test_a_run_tells_health_and_figures_and_no_id(world: World) -> None:
-    port = free_port()
+    with reserved_port() as port:
+        health_and_figures(port, world)
+
+
+def health_and_figures(port: int, world: World) -> None:
     for name, state in (("op-a", "succeeded"), ("op-b", "running"), ("op-c", "failed")):
         world.submit(name)
         world.state(name, state)
@@ -216,21 +225,22 @@ def test_a_store_that_cannot_be_read_is_a_figure() -> None:
 
 
 def test_a_client_that_says_nothing_keeps_nobody_waiting() -> None:
-    port = free_port()
-    server = metrics_http.MetricsServer("127.0.0.1", port, lambda: None, lambda: NOW)
-    try:
-        silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(3)]
-        assert get(port, "/healthz")[0] == 503
-        for one in silent:
-            one.close()
-    finally:
-        server.close()
+    with reserved_port() as port:
+        server = metrics_http.MetricsServer("127.0.0.1", port, lambda: None, lambda: NOW)
+        try:
+            silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(3)]
+            assert get(port, "/healthz")[0] == 503
+            for one in silent:
+                one.close()
+        finally:
+            server.close()
 
 
 def test_the_listening_port_is_told_in_words_when_it_is_taken() -> None:
-    server = metrics_http.MetricsServer("127.0.0.1", port := free_port(), lambda: None, lambda: NOW)
-    try:
-        with pytest.raises(Refused, match=f"cannot listen on 127.0.0.1:{port}"):
-            metrics_http.MetricsServer("127.0.0.1", port, lambda: None, lambda: NOW)
-    finally:
-        server.close()
+    with reserved_port() as port:
+        server = metrics_http.MetricsServer("127.0.0.1", port, lambda: None, lambda: NOW)
+        try:
+            with pytest.raises(Refused, match=f"cannot listen on 127.0.0.1:{port}"):
+                metrics_http.MetricsServer("127.0.0.1", port, lambda: None, lambda: NOW)
+        finally:
+            server.close()

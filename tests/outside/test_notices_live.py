@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.outside.world import World, until
+from tests.outside.world import LIMIT_S, World, until
 from tests.trust import canary
 
 pytestmark = pytest.mark.slow
@@ -115,7 +115,7 @@ def test_of_two_cores_one_sends_and_the_other_takes_over_when_it_is_killed(world
             until(lambda: all(f"op-{number}" in bodies(world) for number in range(3)))
             until(lambda: all_is_kept(world), "what was sent is recorded: else it is sent again")
             os.kill(second.pid, signal.SIGKILL)
-            second.wait(30)
+            second.wait(LIMIT_S)
             world.submit("op-after")
             world.state("op-after", "succeeded")
             until(lambda: "op-after" in bodies(world), "nobody took over")
@@ -142,7 +142,7 @@ def test_a_service_that_refuses_or_hangs_is_recorded_and_holds_up_no_poll(world:
         # while a message hangs, polls go on and end
         world.state("op-2", "succeeded")
         world.submit("op-2")
-        assert world.json("wait", "op-2", "--timeout", "20s")["status"] == "succeeded"
+        assert world.json("wait", "op-2", "--timeout", "80s")["status"] == "succeeded"
         world.receiver.hang.set()
         until(lambda: "op-1" in bodies(world), "it never arrived")
     assert b"notice to ops was not sent" in world.said
@@ -179,7 +179,7 @@ def test_without_notices_nothing_is_sent_and_turned_on_again_they_tell_nothing_o
     with world.running():
         world.state("op-1", "succeeded")
         world.submit("op-1")
-        world.json("wait", "op-1", "--timeout", "30s")
+        world.json("wait", "op-1", "--timeout", "80s")
     assert world.json("notice", "list")["events"] == []
     world.settings(QUICK)
     with world.running():

@@ -245,6 +245,6 @@ def test_a_library_that_is_asked_for_and_absent_is_told(monkeypatch: pytest.Monk
     assert bridge.missing_extras(parse_config(text)) == []
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     mends = dict(bridge.missing_extras(parse_config(text)))
-    assert "pollconsole[notify]" in mends["notices"]
-    assert "pollconsole[metrics]" in mends["metrics"]
+    assert "pip install apprise" in mends["notices"]
+    assert "pip install prometheus-client" in mends["metrics"]
     assert bridge.missing_extras(parse_config("")) == []

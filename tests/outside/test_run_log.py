@@ -103,7 +103,7 @@ def test_a_run_logs_its_life_and_every_operation_and_no_word_of_the_provider(wor
     world.submit("op-1")
     world.state("op-1", "a-word-of-the-provider")
     with world.running("--log-json"):
-        world.json("wait", "op-1", "--timeout", "30s", code=10)
+        world.json("wait", "op-1", "--timeout", "80s", code=10)
     path = world.home / "logs.jsonl"
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     assert stat.S_IMODE(path.stat().st_mode) == 0o600

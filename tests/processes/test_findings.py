@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from pollcore.actions import SubmitSpec
 from pollcore.adapters.keyring_store import MemoryBackend
+from pollcore.adapters.system import SystemClock
 from pollcore.assembly import Core, open_core
 from pollcore.assembly import parts as assembled
 from pollcore.facts import Operation, Status
@@ -19,18 +21,19 @@ from tests.processes.herd import PROGRAM, environment, lay_out
 from tests.processes.provider import CountingProvider
 from tests.processes.scenario import Inline, Play, spec
 
-LIMIT_S = 20
-SOON_S = 4.0
-"""Well below the heartbeat of ten seconds, well above a look every quarter of a second."""
+LIMIT_S = 60
+LONG_MS = 2_000
+"""Longer than any wait for a poll of these jobs."""
 
 
 def job() -> SubmitSpec:
     return SubmitSpec(provider="lab", job_id="job-1", operation_id="op-1", account="one", deadline_ms=60_000)
 
 
-async def until(core: Core, condition: Any, limit_s: float = LIMIT_S) -> Operation | None:
-    """The operation once *condition* holds for it; None after *limit_s*."""
-    for _ in range(int(limit_s / 0.02)):
+async def until(core: Core, condition: Any) -> Operation | None:
+    """The operation once *condition* holds for it; None after LIMIT_S."""
+    end = time.monotonic() + LIMIT_S
+    while time.monotonic() < end:
         o = await core.store.operation("op-1")
         if o is not None and condition(o):
             return o
@@ -73,24 +76,37 @@ class OnceBroken:
         self._conn.close()
 
 
+class OnlyWoken(SystemClock):
+    """Long waits end when something is seen, never by themselves: no heartbeat hides that the watch has ended."""
+
+    async def wait(self, event: asyncio.Event, ms: int) -> None:
+        if ms < LONG_MS:
+            await super().wait(event, ms)
+        else:
+            await event.wait()
+
+
 @pytest.mark.rule("O4", "O6")
 async def test_a_read_error_does_not_end_the_watch_for_what_others_write(tmp_path: Path) -> None:
     with CountingProvider({"job-1": ["ok"]}) as provider:
         home = tmp_path / "home"
         lay_out(home, provider.url)
         backend = MemoryBackend()
-        async with open_core(home, kind="run", backend=backend) as core:
+        async with open_core(home, kind="run", backend=backend, clock=OnlyWoken()) as core:
             stop = asyncio.Event()
             running = asyncio.create_task(core.controller().run(stop))
 
-            def break_it(reader: Any) -> None:
+            def break_it(reader: Any) -> OnceBroken:
                 reader.feed = OnceBroken(reader.feed)
+                return reader.feed
 
-            await asyncio.wrap_future(core.store._reader.call(break_it))
-            await asyncio.sleep(0.6)
+            feed = await asyncio.wrap_future(core.store._reader.call(break_it))
+            async with asyncio.timeout(LIMIT_S):
+                while not feed.broken:
+                    await asyncio.sleep(0.02)
             async with open_core(home, kind="cli", backend=backend) as other:
                 await other.actions.submit(job())
-            ended = await until(core, lambda o: o.status is Status.SUCCEEDED, SOON_S)
+            ended = await until(core, lambda o: o.status is Status.SUCCEEDED)
             stop.set()
             await running
     assert ended is not None

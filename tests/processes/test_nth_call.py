@@ -37,7 +37,7 @@ CHARGE: Final = (
 )
 """The statements of a charge: lease and counter, request, intent, event, its audit link, numbers, the end."""
 REFUSED_MS: Final = 20_000
-LIMIT_S: Final = 30
+LIMIT_S: Final = 90
 KINDS: Final = ("SQLITE_BUSY", "SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_CORRUPT", "SQLITE_READONLY")
 FAST_STEP: Final = 17
 MAX_STATEMENTS: Final = 3_000

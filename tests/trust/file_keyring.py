@@ -28,18 +28,18 @@ class Keyring:
     @contextmanager
     def _entries(self) -> Iterator[dict[str, str]]:
         path = Path(os.environ[VARIABLE])
-        with path.open("a+") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            file.seek(0)
-            entries: dict[str, str] = json.loads(file.read() or "{}")
+        with path.with_name(path.name + ".lock").open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            entries: dict[str, str] = json.loads(path.read_text() or "{}") if path.exists() else {}
             if path.with_name(path.name + ".locked").exists():
                 raise KeyringLocked(f"locked; it holds {entries}")
             former = dict(entries)
             yield entries
             if entries != former:
-                file.seek(0)
-                file.truncate()
-                file.write(json.dumps(entries))
+                # in one step: whoever is killed here leaves the old entries or the new ones, never none
+                beside = path.with_name(path.name + ".new")
+                beside.write_text(json.dumps(entries))
+                beside.replace(path)
 
     def get_password(self, service: str, username: str) -> str | None:
         with self._entries() as entries:

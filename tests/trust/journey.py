@@ -73,7 +73,7 @@ def _submit_and_run(
             given = ("--provider", kind, "--job-id", f"{kind}-{mode}", "--id", f"op-{kind}-{mode}", "--label", label)
             life.call("submit", "submit", *given, *more)
     with life.wal():
-        life.call("run", "run", "--until-idle", "--for", "40s", developer=True)
+        life.call("run", "run", "--until-idle", "--for", "110s", developer=True)
 
 
 def _refused_by_the_keyring(life: Life, secret: str, url: str) -> None:

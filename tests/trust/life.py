@@ -12,6 +12,7 @@ import re
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -197,6 +198,7 @@ class Life:
         code = f"""
 import pathlib, sys, time
 wal, seen = pathlib.Path({str(self.home / "pollconsole.db-wal")!r}), set()
+pathlib.Path({str(copies / "begun")!r}).touch()
 while not pathlib.Path({str(copies / "end")!r}).exists():
     time.sleep(0.05)
     try:
@@ -209,6 +211,10 @@ pathlib.Path({str(copies / "pages")!r}).write_bytes(b"".join(seen))
 """
         copier = subprocess.Popen([sys.executable, "-c", code])
         try:
+            end = time.monotonic() + LIMIT_S
+            while not (copies / "begun").exists():
+                assert time.monotonic() < end, "the copier does not begin"
+                time.sleep(0.02)
             yield
         finally:
             (copies / "end").touch()

@@ -11,6 +11,7 @@ import re
 import time
 from collections.abc import Iterator
 
+from tests.console.operator_keys import Operator
 from tests.console.ptylib import Terminal
 from tests.trust.life import Life
 
@@ -30,15 +31,8 @@ def _approve(life: Life, terminal: Terminal) -> None:
     for keys in ("A", "\r"):
         _press(life, terminal, keys)
     terminal.until(lambda: "ARMED" in terminal.text and "approve" in terminal.text, what="an armed card")
-    terminal.send("1")
-
-    def found() -> re.Match[str] | None:
-        return re.search(r"press (\w) to confirm", terminal.text)
-
-    terminal.until(lambda: "ARMED" in terminal.text and found() is not None, what="the second step")
-    letter = found()
-    assert letter is not None
-    terminal.send(letter[1])
+    operator = Operator(lambda: terminal.text, terminal.send)
+    terminal.until(lambda: operator.look() or bool(re.search(r"op-\S+: approve", terminal.text)), what="it is told")
     terminal.run_for(2.0)
     for keys in ("\x1b", "\x1b"):
         _press(life, terminal, keys)

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,7 @@ QUIET = (
     *("doctor", "audit verify", "audit export", "export", "audit new-keys", "archive", "archive file"),
     *("crash of a widget", "crash of a command", "crash aside", "abort", "config.toml", "ui.json", "shm"),
 )
+LIMIT_S = 60
 OF_SECRETS = ("credential set", "credential mode", "refused keyring", "refused secret")
 
 
@@ -136,19 +138,34 @@ def test_the_search_finds_every_form_that_a_provider_sends(before: bytes, after:
     assert search.found(before + after) == []
 
 
-def test_the_watch_finds_a_secret_in_arguments_and_in_the_environment_of_a_grandchild() -> None:
+def test_the_watch_finds_a_secret_in_arguments_and_in_the_environment_of_a_grandchild(tmp_path: Path) -> None:
     search = Search()
     told = search.add("argument", canary.value("argument", "")), search.add("variable", canary.value("variable", ""))
     # the script itself comes on standard input, so that only the grandchild's own line holds the words
+    lives = "import pathlib, time\nwhile not pathlib.Path('seen').exists(): time.sleep(0.05)"
     script = f"""
 import subprocess, sys
-subprocess.run([sys.executable, "-c", "import time; time.sleep(0.5)", {told[0]!r}], env={{"A": {told[1]!r}}})
+subprocess.run([sys.executable, "-c", {lives!r}, {told[0]!r}], env={{"A": {told[1]!r}}}, check=True)
 """
     watch = Watch()
-    with watch:
-        subprocess.run([sys.executable, "-"], input=script.encode(), timeout=60, check=True, env=dict(os.environ))
-    assert any(hit.startswith("argument") for hit in search.found(b"\n".join(watch.argv)))
-    assert any(hit.startswith("variable") for hit in search.found(b"\n".join(watch.environ)))
+
+    def seen() -> list[str]:
+        kept = b"\n".join([*watch.argv, *watch.environ])  # copies: the watch goes on
+        return [hit.partition(" (")[0] for hit in search.found(kept)]
+
+    with watch, subprocess.Popen([sys.executable, "-"], stdin=subprocess.PIPE, cwd=tmp_path) as child:
+        try:
+            assert child.stdin is not None
+            child.stdin.write(script.encode())
+            child.stdin.close()
+            end = time.monotonic() + LIMIT_S
+            while set(seen()) != {"argument", "variable"}:
+                assert time.monotonic() < end, seen()
+                time.sleep(0.05)
+        finally:
+            (tmp_path / "seen").touch()
+            child.wait(LIMIT_S)
+    assert child.returncode == 0
 
 
 def test_each_wall_that_is_taken_away_lets_a_secret_be_found(tmp_path: Path) -> None:

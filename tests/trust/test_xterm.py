@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.console.operator_keys import Operator
 from tests.trust import xterm_app
 from tests.trust.xterm import ROWS, Display, Xterm
 
@@ -74,11 +75,25 @@ class Desk:
 
     def decide(self) -> dict[str, Any]:
         """Two genuine keys, as an operator presses them; the letter alone where the digit still holds."""
-        if self.armed(1, 2)["step"] == 1:
-            self.terminal.key("1")
-        self.terminal.key(self.armed(2)["letter"])
-        self.terminal.until(lambda: bool(self.decided()), "a decision")
+        operator = Operator(self.card, self.terminal.key)
+        self.terminal.until(lambda: operator.look() or bool(self.decided()), "a decision")
         return self.decided()[0]
+
+    def choose(self) -> None:
+        """The digit, as an operator presses it, until the letter is asked for."""
+        operator = Operator(self.card, self.terminal.key, confirms=False)
+
+        def asked() -> bool:
+            operator.look()
+            last = self.views()[-1]
+            return (last["state"], last["step"]) == ("ARMED", 2)
+
+        self.terminal.until(asked, "the second step")
+
+    def card(self) -> str:
+        """What the card asks for, in its own words."""
+        last = self.views()[-1]
+        return f"{last['state']} press {'one of' if last['step'] == 1 else str(last['letter']) + ' to confirm'}"
 
     def ask(self, questions: bytes) -> None:
         """From now on the terminal is asked, until `stop_asking`."""
@@ -127,9 +142,7 @@ def test_the_answer_to_a_question_in_raw_text_decides_nothing_and_stops_nobody(d
     desk.stay(0.8)
     desk.stop_asking()
     # after the operator's first key: no answer is the letter
-    desk.armed()
-    desk.terminal.key("1")
-    desk.armed(2)
+    desk.choose()
     desk.ask(question)
     desk.stay(0.8)
     desk.stop_asking()
@@ -137,9 +150,7 @@ def test_the_answer_to_a_question_in_raw_text_decides_nothing_and_stops_nobody(d
 
 
 def test_a_title_that_names_each_letter_in_turn_never_confirms(desk: Desk) -> None:
-    desk.armed()
-    desk.terminal.key("1")
-    desk.armed(2)
+    desk.choose()
     for letter in "abdefhmuvwz":
         desk.ask(f"\x1b]2;{letter}\x1b\\\x1b[21t".encode())
         desk.stay(0.4)
@@ -214,9 +225,8 @@ def test_what_is_pasted_from_the_screen_decides_nothing(desk: Desk) -> None:
 
 
 def test_one_genuine_key_denies_because_that_lowers_authority(desk: Desk) -> None:
-    desk.armed()
-    desk.terminal.key("2")
-    desk.terminal.until(lambda: bool(desk.decided()), "a denial")
+    operator = Operator(desk.card, desk.terminal.key, "2")
+    desk.terminal.until(lambda: operator.look() or bool(desk.decided()), "a denial")
     record = desk.decided()[0]
     assert (record["choice"], len(record["steps"])) == ("2", 1)
 

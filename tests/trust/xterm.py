@@ -17,7 +17,7 @@ from typing import Final, Self
 from tests.trust import recorder
 
 ROOT: Final = Path(__file__).parents[2]
-LIMIT_S: Final = 30.0
+LIMIT_S: Final = 60.0
 COLUMNS, ROWS = 120, 40
 CELL: Final = (6, 13)
 """Width and height of a character of the font `fixed` that is asked for."""

@@ -29,6 +29,7 @@ from pollcore.adapters.audit_checkpoint import AuditKeeper
 from pollcore.adapters.store import archiving, connecting
 from pollcore.adapters.store.errors import unusable
 from pollcore.adapters.store.library import sqlite3
+from pollcore.adapters.user_files import open_plain
 from pollcore.chain import archive
 from pollcore.chain.lineage import Cut
 from pollcore.facts import HOUR, AuditEvent, EventName, Instant, Moment, Refused, Stale
@@ -179,7 +180,7 @@ def _left_behind(conn: Any, log: LogState, before: Instant, target: Path) -> fil
     if not os.path.lexists(target):
         return None
     try:
-        with target.open("rb") as file:
+        with open_plain(target) as file:
             reader = archive.Reader(parts.lines(file))
             for _ in reader.rows():
                 pass

@@ -18,6 +18,7 @@ from pollcore.adapters.audit_chain import LogState, Signer
 from pollcore.adapters.audit_verify import Wanted, verify_file
 from pollcore.adapters.store import archiving
 from pollcore.adapters.store.transaction import AUDIT_NOTE
+from pollcore.adapters.user_files import open_plain
 from pollcore.chain import archive, layout
 from pollcore.chain.evidence import MAX_LINE
 from pollcore.chain.findings import Verdict
@@ -193,7 +194,7 @@ def verified(conn: Any, job: Job, path: Path) -> tuple[archive.Counting, archive
         why = report.faults[0].text if report.faults else report.verdict.value
         raise Refused(f"{path}: written, and not whole: {why}; nothing was removed", code="archive")
     counted = archive.Counting()
-    with path.open("rb") as file:
+    with open_plain(path) as file:
         for line, kind in lines_of(conn, job):
             if file.readline(MAX_LINE + 1) != line:
                 raise Refused(f"{path}: does not hold what the store holds; nothing was removed", code="archive")

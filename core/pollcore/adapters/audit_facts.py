@@ -8,10 +8,22 @@ from __future__ import annotations
 from pollcore.adapters.audit_anchor import AuditStore
 from pollcore.adapters.audit_checkpoint import AuditKeeper
 from pollcore.adapters.audit_safe import KEYRING
-from pollcore.facts import Moment, PollconsoleError
+from pollcore.facts import CredentialUnavailable, Moment, PollconsoleError, Refused
 
 MEND = "pollconsole audit verify"
+BACK = "put the store back, or a backup of it; 'pollconsole audit accept-loss' begins anew without it"
 MOVE = "'pollconsole audit move-keys' takes them out of the home: into a keyring, or where [audit] key_file says"
+
+
+async def lost_chain(keeper: AuditKeeper) -> str | None:
+    """What the anchor knows of the chain of a home whose store has none; None: nothing, or it cannot be asked."""
+    try:
+        found = await keeper.room.anchor()
+    except (CredentialUnavailable, Refused):
+        return None
+    if found is None:
+        return None
+    return f"the audit of this home is gone; its anchor knows {found.seq:,} links of log {found.log_id.hex()}"
 
 
 async def audit_fact(keeper: AuditKeeper, store: AuditStore, now: Moment, *, named: bool = False) -> dict[str, str]:
@@ -21,6 +33,9 @@ async def audit_fact(keeper: AuditKeeper, store: AuditStore, now: Moment, *, nam
     """
     try:
         if not await keeper.load(store):
+            lost = await lost_chain(keeper)
+            if lost is not None:
+                return {"state": "wrong", "text": f"nothing is sent and nothing granted: {lost}", "mend": BACK}
             return {"state": "note", "text": "no chain has begun: the first 'run', 'submit' or console begins it"}
         await keeper.anchor(store, now)
         tip = await store.audit_tip()

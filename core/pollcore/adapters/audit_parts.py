@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, BinaryIO, Final, Protocol
 
 import msgspec
 
+from pollcore.adapters.user_files import open_plain
 from pollcore.chain import archive, evidence
 from pollcore.chain.findings import Archived, Fault, Findings, Report, Verdict
 from pollcore.chain.layout import HASH
@@ -30,8 +31,14 @@ _NAMED: Final = (
 
 
 def lines(file: Any) -> Iterator[bytes]:
-    """The lines of an open file, longer ones cut at MAX_LINE + 1."""
-    while line := file.readline(evidence.MAX_LINE + 1):
+    """The lines of an open file, longer ones cut at MAX_LINE + 1. Raises Refused: it cannot be read."""
+    while True:
+        try:
+            line = file.readline(evidence.MAX_LINE + 1)
+        except OSError as error:
+            raise Refused(f"{file.name}: cannot be read: {error.strerror}", code="file") from None
+        if not line:
+            return
         yield line
 
 
@@ -146,7 +153,7 @@ class Cuts:
             self._cut = cut_of(conn)
         except (ValueError, msgspec.MsgspecError):
             self.faults.append(Fault(Verdict.ALTERED, None, "the record of what was archived is damaged"))
-        self._files = [path.open("rb") for path in paths if _readable(path)]
+        self._files = [_opened(path) for path in paths]
         try:
             self._parts = sorted(
                 (Part(path, lines(file)) for path, file in zip(paths, self._files, strict=True)),
@@ -180,7 +187,7 @@ class Cuts:
         """The checkpoints of all files, then those of the store."""
         last = 0
         for part in self._parts:
-            with part.path.open("rb") as again:
+            with open_plain(part.path) as again:
                 for seq, note in evidence.notes_of(lines(again)):
                     if seq > last:
                         last = seq
@@ -217,10 +224,14 @@ class Cuts:
         self.faults.append(Fault(Verdict.ALTERED, None, text))
 
 
-def _readable(path: Path) -> bool:
-    if not path.is_file():
-        raise Refused(f"--archive {path}: there is no such file", code="file")
-    return True
+def _opened(path: Path) -> BinaryIO:
+    try:
+        return open_plain(path)
+    except FileNotFoundError:
+        raise Refused(f"--archive {path}: there is no such file", code="file") from None
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or "not a path"
+        raise Refused(f"--archive {path}: cannot be read: {why}", code="file") from None
 
 
 def rest(

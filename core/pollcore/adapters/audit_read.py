@@ -92,8 +92,8 @@ async def opened(store: StoryStore, room: KeyRoom) -> AsyncIterator[Opened]:
         after = links[-1].seq
 
 
-async def compare(store: StoryStore, room: KeyRoom) -> Compared:
-    """Hold the clear rows against their sealed copies."""
+async def compare(store: StoryStore, room: KeyRoom, heard: Callable[[Opened], None] | None = None) -> Compared:
+    """Hold the clear rows against their sealed copies. *heard*: is given every sealed link on the way."""
     count = unreadable = differing = 0
     said: list[str] = []
     cut, first = await cut_from(store), await store.audit_links(limit=1)
@@ -110,6 +110,8 @@ async def compare(store: StoryStore, room: KeyRoom) -> Compared:
             said.append(text)
 
     async for link in _patient(opened(store, room), differs):
+        if heard is not None:
+            heard(link)
         if link.kind is not Kind.EVENT:
             continue
         count += 1

@@ -10,7 +10,6 @@ from __future__ import annotations
 import fcntl
 import os
 import re
-import stat
 import tempfile
 import time
 from collections.abc import Iterator
@@ -21,6 +20,7 @@ from typing import Final, Protocol
 import msgspec
 
 from pollcore.adapters.keyring_store import Vault
+from pollcore.adapters.user_files import open_plain
 from pollcore.facts import CredentialUnavailable, Refused, StopDetail
 
 LIMIT_S: Final = 2.0
@@ -131,10 +131,9 @@ class FileSafe:
     def _read(self) -> dict[str, str]:
         why = None
         try:
-            handle = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
-            with os.fdopen(handle, "rb") as file:
+            with open_plain(self.path, follow=False) as file:
                 found = os.fstat(file.fileno())
-                if not stat.S_ISREG(found.st_mode) or found.st_mode & 0o077 or found.st_uid != os.geteuid():
+                if found.st_mode & 0o077 or found.st_uid != os.geteuid():
                     why = "it is no plain file of yours that you alone may read (chmod 600)"
                 else:
                     return msgspec.json.decode(file.read(MAX_FILE), type=dict[str, str])
@@ -176,7 +175,10 @@ def locked(path: Path) -> Iterator[None]:
     try:
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise Refused(f"{path}: cannot be locked: {error.strerror}", code="key_file") from None
+        raise Refused(
+            f"{path}: cannot be locked: {error.strerror}; the audit's keys change only where this user may write",
+            code="key_file",
+        ) from None
     try:
         end = time.monotonic() + LIMIT_S
         while True:

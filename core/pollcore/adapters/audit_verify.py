@@ -16,20 +16,32 @@ from typing import Any, Final
 import msgspec
 
 from pollcore.adapters import audit_parts as parts
+from pollcore.adapters.audit_anchor import ANCHORED
 from pollcore.adapters.audit_chain import decode_state
 from pollcore.adapters.store import connecting
 from pollcore.adapters.store.library import sqlite3
 from pollcore.adapters.store.transaction import AUDIT_LOG, AUDIT_NOTE
+from pollcore.adapters.user_files import open_plain, why_unwritten
 from pollcore.chain import archive, evidence
 from pollcore.chain.findings import ORDER, Fault, Head, Report, Verdict
 from pollcore.chain.notes import key_text
 from pollcore.chain.verify import Row, Start, Verifier
-from pollcore.facts import Refused
+from pollcore.facts import Refused, StoreUnusable
 
 CHUNK: Final = 2_000
 """Links that are read at once."""
 CACHE_KIB: Final = 2_048
 MAGIC: Final = b"SQLite format 3\x00"
+_OF_LINKS: Final = frozenset({Verdict.OTHER_LOG, Verdict.ALTERED, Verdict.REORDERED, Verdict.TRUNCATED})
+KEYS_GONE: Final = (
+    "the record of the chain's keys is gone from the store, so nothing can be added to it: put the store back from a "
+    "backup"
+)
+UNCONFIRMED: Final = (
+    ": links at the end may have been cut, and nothing here can tell; hold it against a head that was kept elsewhere "
+    "(--expect-head), then 'pollconsole audit accept-loss' goes on, on record. A copy of a home has no anchor of its "
+    "own: verify its store by naming the file"
+)
 STORE_NAME: Final = "pollconsole.db"
 """A file of this name is a store; it is never opened by hand to find out (O6)."""
 
@@ -44,6 +56,18 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     """Called now and then with the number of links read."""
     archives: Sequence[Path] = ()
     """Archive files of this store, from the oldest wanted one to the newest: their links are verified before it."""
+    no_anchor_in: str | None = None
+    """The place that was asked for the anchor and has none; None: there is one, or it could not be asked."""
+
+
+class Written(msgspec.Struct, frozen=True):
+    """What an evidence file holds."""
+
+    links: int
+    last: int
+    """The number of its last link; 0: none."""
+    signed_to: int
+    """The link that its last checkpoint signs; 0: it has none."""
 
 
 def verify_store(path: Path, wanted: Wanted) -> Report:
@@ -60,10 +84,11 @@ def verify_store(path: Path, wanted: Wanted) -> Report:
             verifier = _verifier(wanted, cut.start)
             report = verifier.run(cut.rows(source.rows()), cut.notes(source.notes()))
             report = cut.judged(report, verifier.keys)
+            beside = _beside(conn, report, wanted.no_anchor_in)
     except sqlite3.Error as error:
         fault = Fault(Verdict.ALTERED, None, f"{path}: SQLite cannot read it ({type(error).__name__}): damaged")
         return Report(verdict=Verdict.ALTERED, faults=(fault,), fault_count=1)
-    return _with(report, [*source.faults, *cut.faults])
+    return _with_lost(_with(report, [*source.faults, *cut.faults]), beside)
 
 
 def verify_file(path: Path, wanted: Wanted) -> Report:
@@ -71,7 +96,7 @@ def verify_file(path: Path, wanted: Wanted) -> Report:
     if path.name == STORE_NAME:
         return verify_store(path, wanted)
     try:
-        with path.open("rb") as file:
+        with open_plain(path) as file:
             if file.read(len(MAGIC)) == MAGIC:
                 file.close()
                 return verify_store(path, wanted)
@@ -81,7 +106,7 @@ def verify_file(path: Path, wanted: Wanted) -> Report:
             if part:
                 return _verify_part(path, parts.lines(file), wanted)
             reader = evidence.Reader(parts.lines(file))
-            with path.open("rb") as again:
+            with open_plain(path) as again:
                 report = _verifier(wanted).run(reader.rows(), evidence.notes_of(parts.lines(again)))
     except FileNotFoundError:
         return _missing(f"{path}: there is no such file")
@@ -97,14 +122,14 @@ def verify_file(path: Path, wanted: Wanted) -> Report:
 def _verify_part(path: Path, source: Iterator[bytes], wanted: Wanted) -> Report:
     """An archive file alone: its links, its keys, its sum and its signature."""
     part = parts.Part(path, source)
-    with path.open("rb") as again:
+    with open_plain(path) as again:
         verifier = _verifier(wanted, part.start())
         report = verifier.run(part.rows(), evidence.notes_of(parts.lines(again)))
     return _with(report, part.judged(report, verifier.keys, wanted.key))
 
 
-def write_evidence(database: Path, target: Path) -> int:
-    """Write the log of the store as an evidence file, mode 0600, whole or not at all; returns how many links.
+def write_evidence(database: Path, target: Path) -> Written:
+    """Write the log of the store as an evidence file, mode 0600, whole or not at all.
 
     Where links were archived, the file begins behind them. Raises Refused: it exists, cannot be written, or there is
     no chain.
@@ -132,10 +157,12 @@ def write_evidence(database: Path, target: Path) -> int:
                     file.write(line)
                 file.flush()
                 os.fsync(file.fileno())
-        except BaseException:
+        except BaseException as error:
             target.unlink(missing_ok=True)
+            if isinstance(error, OSError):
+                raise Refused(f"{target}: {why_unwritten(error)}; nothing of it was kept", code="file") from None
             raise
-    return int(source.last) - (cut.seq if cut is not None else 0)
+    return Written(int(source.last) - (cut.seq if cut is not None else 0), int(source.last), source.signed_to)
 
 
 class _Source:
@@ -155,6 +182,11 @@ class _Source:
         """Number and hash of the last link."""
         seq, head = self._conn.execute("SELECT seq, hash FROM audit WHERE seq=?", (self.last,)).fetchone()
         return int(seq), bytes(head)
+
+    @property
+    def signed_to(self) -> int:
+        """The link that the last checkpoint signs; 0: there is none, or it is kept under a name of no link."""
+        return int(self._last_note) if _is_link(self._last_note) else 0
 
     def rows(self) -> Iterator[Row]:
         """In the order of their numbers."""
@@ -178,13 +210,18 @@ class _Source:
                 (AUDIT_NOTE, after, self._last_note, CHUNK),
             ).fetchall()
             for name, value in found:
-                if len(name) == 20 and name.isascii() and name.isdecimal():
+                if _is_link(name):
                     yield int(name), bytes(value).decode("utf-8", "replace")
                 else:
                     self.faults.append(Fault(Verdict.ALTERED, None, "a checkpoint is kept under a name of no link"))
             if not found:
                 return
             after = found[-1][0]
+
+
+def _is_link(name: object) -> bool:
+    """Whether a checkpoint's name is the number of a link."""
+    return isinstance(name, str) and len(name) == 20 and name.isascii() and name.isdecimal()
 
 
 def _connect(path: Path) -> Any:
@@ -201,8 +238,45 @@ def _verifier(wanted: Wanted, start: Start | None = None) -> Verifier:
     return Verifier(key=wanted.key, heads=wanted.heads, progress=wanted.progress, start=start)
 
 
+def _beside(conn: Any, report: Report, no_anchor_in: str | None) -> list[Fault]:
+    """What the store ought to have beside its links, and an anchor where it says that one was put."""
+    said = dict(conn.execute("SELECT name, value FROM document WHERE kind='audit' AND name<>'cut'").fetchall())
+    keys, found = said.get(AUDIT_LOG[1]), []
+    if keys is None and report.links:
+        found.append(Fault(Verdict.MISSING, None, KEYS_GONE))
+    elif keys is not None and (wrong := _unlike(bytes(keys), report)) is not None:
+        found.append(wrong)
+    if no_anchor_in is not None and said.get(ANCHORED[1]) == no_anchor_in.encode():
+        what = f"its anchor was put in the {no_anchor_in}, and is gone{UNCONFIRMED}"
+        found.append(Fault(Verdict.MISSING, None, what))
+    return found
+
+
+def _unlike(raw: bytes, report: Report) -> Fault | None:
+    """What is wrong with the record of the keys in force beside the links; None: nothing that the links deny."""
+    try:
+        log = decode_state(raw)
+    except StoreUnusable:
+        return Fault(Verdict.ALTERED, None, "the record of the chain's keys is damaged in the store")
+    if log.epoch > report.epoch and log.since_seq > report.last > 0:
+        what = f"the store's record of keys knows link {log.since_seq:,}, the chain ends at {report.last:,}"
+        return Fault(Verdict.TRUNCATED, None, what)
+    told = (log.log_id.hex(), key_text(log.log_id, log.first))
+    same = report.log in (None, told[0]) and report.key in (None, told[1])
+    if not same or (report.links and log.epoch != report.epoch):
+        return Fault(Verdict.ALTERED, None, "the store's record of the chain's keys names other keys than its links")
+    return None
+
+
 def _missing(text: str) -> Report:
     return Report(verdict=Verdict.MISSING, faults=(Fault(Verdict.MISSING, None, text),), fault_count=1)
+
+
+def _with_lost(report: Report, faults: Sequence[Fault]) -> Report:
+    """*report* and what is gone beside its links: what is wrong with the links themselves names the verdict."""
+    if report.verdict in _OF_LINKS and faults:
+        return msgspec.structs.replace(_with(report, faults), verdict=report.verdict)
+    return _with(report, faults)
 
 
 def _with(report: Report, faults: Sequence[Fault]) -> Report:

@@ -37,6 +37,7 @@ from pollcore.adapters.config_outside import (
     parse_listen,
     rules,
 )
+from pollcore.adapters.user_files import TooLarge, read_plain
 from pollcore.facts import Limits, Refused
 from pollcore.notices import Rules
 
@@ -109,6 +110,19 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     """Where health and metrics are told, a loopback address alone; None: nowhere."""
     log: LogSettings = LogSettings()
     screen: ScreenSettings = ScreenSettings()
+    text: str = ""
+    """The file as it was read: what turns out to be wrong later is told with its line, too."""
+
+    def refused(self, path: tuple[str, ...], what: str, *, code: str = "config") -> Refused:
+        """The error for the key or table at *path*: file, line, key, *what*."""
+        return _refused(self.text, path, what, code)
+
+    def placed(self, error: Refused) -> Refused:
+        """*error* of code `config` (its key among the details) with the line that it did not know."""
+        key = error.details.get("key")
+        if error.code != "config" or not isinstance(key, str):
+            return error
+        return self.refused(tuple(key.split(".")), str(error).removeprefix(f"{FILE_NAME}: {key}: "))
 
 
 def load_config(home: Path) -> Config:
@@ -119,18 +133,21 @@ def load_config(home: Path) -> Config:
     """
     path = home / FILE_NAME
     try:
-        with path.open("rb") as file:
-            raw = file.read(MAX_FILE_BYTES + 1)
+        raw = read_plain(path, MAX_FILE_BYTES)
     except FileNotFoundError:
         return Config()
+    except TooLarge:
+        what = f"more than {MAX_FILE_BYTES} bytes; settings are a few pages"
+        raise Refused(f"{FILE_NAME}: {what}", code="config") from None
     except OSError as error:
-        raise Refused(f"{path}: cannot be read: {error.strerror or type(error).__name__}", code="config") from None
-    if len(raw) > MAX_FILE_BYTES:
-        raise Refused(f"{FILE_NAME}: more than {MAX_FILE_BYTES} bytes", code="config")
+        why = error.strerror or type(error).__name__
+        raise Refused(f"{path}: cannot be read: {why}; make it a file that this user may read", code="config") from None
     try:
         return parse_config(raw.decode("utf-8"), home)
     except UnicodeDecodeError as error:
-        raise Refused(f"{FILE_NAME}: not UTF-8 at byte {error.start}", code="config") from None
+        line = raw.count(b"\n", 0, error.start) + 1
+        what = f"not UTF-8 at byte {error.start}; save it as UTF-8"
+        raise Refused(f"{FILE_NAME}:{line}: {what}", code="config", line=line) from None
 
 
 def parse_config(text: str, home: Path = Path()) -> Config:
@@ -156,6 +173,7 @@ def parse_config(text: str, home: Path = Path()) -> Config:
         metrics=reader.table(data, ("metrics",), METRICS).get("listen"),
         log=LogSettings(**reader.table(data, ("log",), LOG, paths=("file",))),
         screen=ScreenSettings(**reader.table(data, ("screen",), SCREEN)),
+        text=text,
     )
 
 
@@ -239,34 +257,37 @@ class _Reader:
 
     def error(self, path: tuple[str, ...], what: str) -> Refused:
         """The error for the key at *path*."""
-        line = line_of(self._text, path)
-        place = f"{FILE_NAME}:{line}" if line else FILE_NAME
-        key = ".".join(path)
-        return Refused(f"{place}: {key}: {what}", code="config", line=line, key=key)
+        return _refused(self._text, path, what)
+
+
+def _refused(text: str, path: tuple[str, ...], what: str, code: str = "config") -> Refused:
+    line = line_of(text, path)
+    place = f"{FILE_NAME}:{line}" if line else FILE_NAME
+    key = ".".join(path)
+    return Refused(f"{place}: {key}: {what}", code=code, line=line, key=key)
 
 
 def line_of(text: str, path: tuple[str, ...]) -> int | None:
-    """The line on which the key at *path* is set, or its table begins; None if it is written in a way we cannot follow.
+    """The line on which the key at *path* is set, or its table begins, else of what it would stand in; None: nowhere,
+    or it is written in a way we cannot follow.
 
     For error texts only: a plain walk over lines, no TOML parser (tomllib keeps no positions).
     """
     here: tuple[str, ...] = ()
-    nearest = None
+    nearest, shared = None, 0
     for number, line in enumerate(text.splitlines(), 1):
-        header = _HEADER_LINE.match(line)
+        header, key = _HEADER_LINE.match(line), _KEY_LINE.match(line)
         if header:
-            here = _split(header[1])
-            if here == path:
-                return number
+            full = here = _split(header[1])
+        elif key:
+            full = (*here, *_split(key[1]))
+        else:
             continue
-        key = _KEY_LINE.match(line)
-        if key is None:
-            continue
-        full = (*here, *_split(key[1]))
         if full == path:
             return number
-        if nearest is None and full and (full == path[: len(full)] or path == full[: len(path)]):
-            nearest = number
+        common = min(len(full), len(path))
+        if common > shared and full[:common] == path[:common]:
+            nearest, shared = number, common
     return nearest
 
 

@@ -15,6 +15,7 @@ from typing import Final
 
 import msgspec
 
+from pollcore.adapters.user_files import TooLarge, read_plain
 from pollcore.contract import Contract, parse
 from pollcore.contract.document import MAX_BYTES
 from pollcore.contract.near import did_you_mean
@@ -113,20 +114,15 @@ def _parsed(name: str, text: str, filename: str) -> Contract:
     return contract
 
 
-def load_file(path: Path) -> Contract:
-    """One file by its path, whatever its name (`provider check FILE`). Raises ContractError."""
-    return parse(read_text(path), path.name)
-
-
 def read_text(path: Path) -> str:
     """The text of a contract file, bounded. Raises ContractError: missing, too large, not UTF-8."""
     try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
+        data = read_plain(path, MAX_BYTES)
+    except TooLarge:
+        raise ContractError(f"{path.name}: larger than {MAX_BYTES // 1024} KiB; a contract is a few pages") from None
     except OSError as error:
-        raise ContractError(f"{path.name}: cannot be read: {error.strerror or type(error).__name__}") from None
-    if len(data) > MAX_BYTES:
-        raise ContractError(f"{path.name}: larger than {MAX_BYTES // 1024} KiB; a contract is a few pages")
+        why = error.strerror or type(error).__name__
+        raise ContractError(f"{path.name}: cannot be read: {why}; make it a file that this user may read") from None
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:

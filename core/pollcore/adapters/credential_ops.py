@@ -31,14 +31,6 @@ _QUERY_NAME: Final = re.compile(r"[A-Za-z0-9_.~\[\]-]{1,128}", re.ASCII)
 _PRINTABLE: Final = re.compile(r"[!-~](?:[ !-~]*[!-~])?")
 
 
-def parse_kind(text: str) -> tuple[str, tuple[str, ...]]:
-    """Read `bearer`, `basic`, `header:NAME[,NAME]` or `query:NAME`; return (kind, names). Raises Refused."""
-    kind, _, rest = text.partition(":")
-    names = tuple(name.strip() for name in rest.split(",")) if rest else ()
-    _check_kind(kind, names)
-    return kind, names
-
-
 async def set_credential(
     vault: Vault,
     meta: CredentialMeta,
@@ -64,7 +56,7 @@ async def set_credential(
     """
     if not _NAME.fullmatch(name):
         raise Refused("a credential's name is 1-64 ASCII letters, digits, '.', '_' and '-'", code="credential")
-    _check_kind(kind, names)
+    check_kind(kind, names)
     pinned = _origins(origins)
     if secret is None:
         raise Refused(f"credential {name}: enter the secret again; it is bound to its origins", code="secret")
@@ -130,7 +122,7 @@ async def existing(meta: CredentialMeta, name: str) -> CredentialInfo:
     return info
 
 
-def _check_kind(kind: str, names: tuple[str, ...]) -> None:
+def check_kind(kind: str, names: tuple[str, ...]) -> None:
     if kind not in KINDS:
         known = "bearer, basic, header:NAME, header:NAME,NAME, query:NAME, sigv4, oauth2, refresh, google or github-app"
         raise Refused(f"a credential's kind is {known}", code="kind")

@@ -241,8 +241,14 @@ def choose_backend(named: str | None = None) -> Backend:
             usable.append(found)
     if usable:
         return max(usable, key=lambda each: each[0])[1]
-    what = f"the backend {named} of config.toml cannot be used" if named else "no usable keyring on this machine"
-    raise CredentialUnavailable(f"{what}: {way_out(StopDetail.KEYRING_ABSENT)}", StopDetail.KEYRING_ABSENT)
+    if named:
+        what = (
+            f"config.toml: keyring.backend: {named} cannot be used here: name a class of an installed keyring library, "
+        )
+        what += "or leave it out for the ones that are known"
+    else:
+        what = f"no usable keyring on this machine: {way_out(StopDetail.KEYRING_ABSENT)}"
+    raise CredentialUnavailable(what, StopDetail.KEYRING_ABSENT)
 
 
 def _load(name: str) -> tuple[float, Backend] | None:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
 
-from pollcore.facts import Moment, Refused
+from pollcore.facts import Moment, Refused, extra_missing
 from pollcore.measures import BUCKETS_MS, Counted, Figures, Snapshot, why_ill
 
 REQUEST_S: Final = 5.0
@@ -25,7 +25,7 @@ MAX_AT_ONCE: Final = 8
 """Requests at the same time; more get 503."""
 LOOK_S: Final = 0.1
 """How soon closing is noticed."""
-INSTALL: Final = "the library prometheus_client is not installed: pip install 'pollconsole[metrics]'"
+INSTALL: Final = extra_missing("metrics", "prometheus-client")
 
 
 def need_library() -> None:

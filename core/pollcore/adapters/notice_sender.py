@@ -18,7 +18,7 @@ from typing import Final
 
 from pollcore.adapters import notice_child
 from pollcore.adapters.aside import Aside
-from pollcore.facts import Secret
+from pollcore.facts import Secret, extra_missing
 
 LIMIT_S: Final = 30.0
 """Of one message to one address, the start of the child included."""
@@ -33,7 +33,7 @@ INHERITED: Final = (
     "DISPLAY",
 )
 """What desktop services need; nothing that names a proxy, a netrc file or roots."""
-INSTALL: Final = "the library apprise is not installed: pip install 'pollconsole[notify]'"
+INSTALL: Final = extra_missing("notify", "apprise")
 _WHY: Final = {
     notice_child.NO_LIBRARY: INSTALL,
     notice_child.NOT_AN_ADDRESS: "the stored address is none that apprise understands",

@@ -6,6 +6,7 @@ Source: spec O6; design "places".
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import stat
@@ -19,6 +20,8 @@ from pollcore.facts import StoreUnusable
 
 VARIABLE: Final = "POLLCONSOLE_HOME"
 FOLDER_MODE: Final = 0o700
+FULL_BELOW: Final = 64 << 10
+"""Free bytes with which the shared memory beside a store, 32 KiB, may not be had."""
 FILE_MODE: Final = 0o600
 MOUNT_TABLE: Final = "/proc/self/mountinfo"
 NETWORK: Final = frozenset(
@@ -29,6 +32,13 @@ NETWORK: Final = frozenset(
     )
 )
 """Their locks or their shared memory do not reach other machines, or lie about it."""
+MAX_SHOWN: Final = 200
+"""Characters that are shown of what is too long for a path."""
+OURS: Final = (
+    *("pollconsole.db", "config.toml", "keys.toml", "ui.json", "providers", "themes", "workers", "reading.key"),
+    *("audit.lock", "archives", "crashes", "exports"),
+)
+"""How the names of everything begin that this program puts into a home, or reads there."""
 MAX_BESIDE: Final = 1_000
 """Neighbours of a missing home that are looked at for a near name."""
 CLOUD_FOLDERS: Final = ("dropbox", "onedrive", "google drive", "googledrive", "icloud", "mobile documents", "nextcloud")
@@ -79,17 +89,25 @@ def find(home: str | None = None) -> Places:
     """The home by --home, else POLLCONSOLE_HOME, else the platform's user data folder. Creates nothing.
 
     Raises:
-        StoreUnusable: a relative path, and the current folder was deleted.
+        StoreUnusable: a relative path, and the current folder was deleted; or what can be no path here.
     """
     named = home or os.environ.get(VARIABLE)
     place = Path(named).expanduser() if named else Path(platformdirs.user_data_dir("pollconsole", appauthor=False))
     try:
-        return Places(Path(os.path.abspath(place)))  # noqa: PTH100 - resolve() would follow the symlink that is refused
+        full = os.path.abspath(place)  # noqa: PTH100 - resolve() would follow the symlink that is refused
     except FileNotFoundError:
         raise StoreUnusable(
             f"home {place}: counts from the current folder, which does not exist any more: "
             f"give a full path with --home or {VARIABLE}, or change to a folder that exists"
         ) from None
+    try:
+        os.lstat(full)
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise StoreUnusable(
+                f"home {full[:MAX_SHOWN]}...: too long for a path: give another one with --home or {VARIABLE}"
+            ) from None
+    return Places(Path(full))
 
 
 def is_named(home: str | None = None) -> bool:
@@ -114,10 +132,13 @@ def can_be_written(folder: Path) -> bool:
 def prepare(places: Places) -> Places:
     """Create what is missing with mode 0700, and refuse a home that is not safe.
 
-    A home that exists and cannot be written is left as it is: its store can still be read.
+    A folder that held other things before is left with the mode that it has: what is ours in it is closed by itself.
+    A home that exists and cannot be written is left as it is: its store can still be read, whoever owns it, as a copy
+    that is evidence.
 
     Raises:
-        StoreUnusable: a symlink, a file, another user's folder, or a network file system.
+        StoreUnusable: a symlink, a file, another user's folder that can be written, one that everybody uses, or a
+            network file system.
     """
     read_only = places.home.is_dir() and not can_be_written(places.home)
     for folder in (places.home, places.workers):
@@ -133,12 +154,33 @@ def prepare(places: Places) -> Places:
             ) from error
         if not stat.S_ISDIR(found.st_mode):
             raise StoreUnusable(f"home {folder}: a symlink or no folder: name the real folder with --home")
-        if found.st_uid != os.getuid():
-            raise StoreUnusable(f"home {folder}: it belongs to another user: name a folder of your own with --home")
-        if stat.S_IMODE(found.st_mode) != FOLDER_MODE and not read_only:
+        if found.st_uid != os.getuid() and not read_only:
+            raise StoreUnusable(
+                f"home {folder}: it belongs to another user: name a folder of your own with --home, or, to read it "
+                "alone, a copy that you cannot write to"
+            )
+        if found.st_mode & stat.S_ISVTX or folder == folder.parent:
+            raise StoreUnusable(f"home {folder}: everybody uses it: name a folder of your own in it with --home")
+        if stat.S_IMODE(found.st_mode) != FOLDER_MODE and not read_only and (folder != places.home or is_ours(folder)):
             folder.chmod(FOLDER_MODE)
     refuse_network(places.home)
     return places
+
+
+def is_ours(folder: Path) -> bool:
+    """Whether nobody else may need to read *folder*: it holds nothing but what a home holds."""
+    with os.scandir(folder) as entries:
+        return all(entry.name.startswith(OURS) for entry in entries)
+
+
+def is_foreign(folder: Path) -> bool:
+    """Whether *folder* holds other things and nothing of a home's: a misspelt name more likely than a home to be."""
+    try:
+        with os.scandir(folder) as entries:
+            names = [entry.name for entry in entries]
+    except OSError:
+        return False
+    return bool(names) and not any(name.startswith(OURS) for name in names)
 
 
 def file_system(folder: Path, table: str | None = None) -> str:
@@ -183,3 +225,12 @@ def warnings(folder: Path) -> list[str]:
 def free_bytes(folder: Path) -> int:
     """Free bytes for this user on the folder's file system."""
     return shutil.disk_usage(folder).free
+
+
+def is_full(folder: Path) -> bool:
+    """Whether the folder's file system has no room for even the smallest file of SQLite's: no blocks, or no inodes."""
+    try:
+        found = os.statvfs(folder)
+    except OSError:
+        return False
+    return found.f_bavail * found.f_frsize < FULL_BELOW or (found.f_files > 0 and found.f_favail == 0)

@@ -8,7 +8,6 @@ Source: spec A4, K1; design.md, "Records" and "Fixed: places".
 from __future__ import annotations
 
 import os
-import stat
 import tempfile
 from pathlib import Path
 from typing import Final, Protocol
@@ -17,6 +16,7 @@ import msgspec
 
 from pollcore.adapters.keyring_store import Vault
 from pollcore.adapters.sealer import ReadingKey, key_id_of, public_raw
+from pollcore.adapters.user_files import open_plain
 from pollcore.facts import CredentialUnavailable, Refused, StopDetail
 
 FILE_NAME: Final = "reading.key"
@@ -197,12 +197,9 @@ def read_key_file(path: Path) -> str:
     """The text of a key file: a plain file of ours, mode 0600 at most, small. Raises Refused."""
     why = None
     try:
-        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
-        with os.fdopen(handle, "rb") as file:
+        with open_plain(path, follow=False) as file:
             found = os.fstat(file.fileno())
-            if not stat.S_ISREG(found.st_mode):
-                why = "not a plain file"
-            elif os.name == "posix" and (found.st_mode & 0o077 or found.st_uid != os.geteuid()):
+            if os.name == "posix" and (found.st_mode & 0o077 or found.st_uid != os.geteuid()):
                 why = "others may read it, or it is not yours (chmod 600)"
             else:
                 text = file.read(MAX_FILE).decode("ascii", "replace").strip()

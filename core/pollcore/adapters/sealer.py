@@ -194,7 +194,10 @@ class RunSealer:
             raise SealedUnreadable("the key of the run that sealed this is not stored")
         reading = self.ask() if self.ask is not None else None
         if reading is None:
-            raise SealedUnreadable("the reading key is not at hand: unlock the keyring, or name [audit] key_file")
+            raise SealedUnreadable(
+                "the reading key is not at hand: unlock the keyring, or name [audit] key_file ('pollconsole doctor' "
+                "says where it was looked for)"
+            )
         cipher = AESGCM(reading.unwrap(row))
         self._keep(run_id, cipher)
         return cipher

@@ -1,4 +1,4 @@
-"""Signs a request with AWS Signature Version 4, through botocore (extra `pollconsole[aws]`).
+"""Signs a request with AWS Signature Version 4, through botocore (extra `aws`).
 
 Job: the headers that prove who asks, from one head as it will be sent. Must not know: sockets, keyrings, contracts.
 Source: spec K5; the signature covers method, path, query, body, host, date and every header that is there.
@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import Final
 
-WITHOUT: Final = "signed requests need botocore: pip install 'pollconsole[aws]'"
+from pollcore.facts import extra_missing
+
+WITHOUT: Final = f"requests cannot be signed: {extra_missing('aws', 'botocore')}"
 
 
 class CannotSign(Exception):

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import getpass
+import os
 import random
-import secrets
 import sys
 import time
 import uuid
@@ -57,7 +57,7 @@ class SystemChance:
 
     def token(self, size: int = 8) -> str:
         """*size* random bytes as lower-case hex."""
-        return secrets.token_hex(size)
+        return os.urandom(size).hex()
 
 
 def os_user() -> str:

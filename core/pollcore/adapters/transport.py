@@ -30,12 +30,15 @@ from pollcore.adapters.dial import WireFault
 from pollcore.adapters.fill import Filled, Unsendable, fill
 from pollcore.adapters.pinned import scrubber_of
 from pollcore.adapters.slots import IDLE_S, MAX_CONNECTIONS, Slots
+from pollcore.adapters.user_files import read_plain
 from pollcore.adapters.wire import DeadConnection, Line, LineBackend, Meter, Wire
 from pollcore.facts import Answer, Fault, FaultKind, Refused, Request, Secret
 from pollcore.ports import Clock
 
 MAX_TOTAL_MS: Final = 600_000
 """No exchange lasts longer, whatever a contract asks of a long poll."""
+MAX_CA_BYTES: Final = 16 << 20
+"""Of a file of TLS roots."""
 MAX_DEAD: Final = 3
 _LIMITS: Final = httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=None)
 
@@ -259,9 +262,16 @@ def tls_context(ca_file: Path | None = None) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     try:
+        if ca_file is not None:
+            read_plain(ca_file, MAX_CA_BYTES)  # a FIFO would hold up the TLS library
         context.load_verify_locations(cafile=str(ca_file or certifi.where()))
     except (OSError, ssl.SSLError):
-        raise Refused(f"config.toml: network.ca_file: no readable certificates in {ca_file}", code="config") from None
+        raise Refused(
+            f"config.toml: network.ca_file: no readable certificates in {ca_file}; name a PEM file of roots, or "
+            "leave it out for those that ship",
+            code="config",
+            key="network.ca_file",
+        ) from None
     return context
 
 
@@ -272,7 +282,7 @@ def _proxy_origin(proxy: str | None) -> str | None:
         return parse_address(proxy).origin
     except ValueError as error:
         why = str(error)
-    raise Refused(f"config.toml: network.proxy: {why}", code="config")
+    raise Refused(f"config.toml: network.proxy: {why}", code="config", key="network.proxy")
 
 
 def _pool(tls: ssl.SSLContext, proxy: str | None, backend: LineBackend) -> httpcore.AsyncConnectionPool:

@@ -6,9 +6,10 @@ port (that is `parts`), what anything does with it.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from pollcore.controller import Controller
     from pollcore.controller.trial import Trial
 
+LOST_EVERY_MS: Final = 60_000
+"""A polling core looks so often for actions whose process died; its first beat looks, too."""
 WRITERS: Final = frozenset({"run", "console", "demo"})
 """Kinds of process that write from the start; the others make their sealing key when something must be sealed."""
 
@@ -47,6 +50,8 @@ class Core(Parts):
         self.notices: list[str] = []
         """What a newcomer must be told once (the reading key was made, and where it lies)."""
         self._lock: WorkerLock | None = None
+        self._lost_due = 0
+        """Boot time of the next look for actions whose process died."""
         off, polls = overrides.audit is not None, kind in WRITERS
         self._audit = AuditSide(self._chain, self._make_keeper, self.clock, off=off, polls=polls)
         self._keys = HomeKeys(
@@ -63,7 +68,7 @@ class Core(Parts):
     async def __aenter__(self) -> Core:
         places.prepare(self.home)
         self.configure()
-        self.store = await self._open_store()
+        self.store = await self._open_store(when_full=self.kind not in WRITERS)
         self._audit.open(self.store)
         try:
             for copy in await self.store.copies():
@@ -150,6 +155,23 @@ class Core(Parts):
     async def _each_beat(self) -> None:
         await self._sealer.renew(self.store, self.clock.now())
         await self._audit.beat()
+        await self._settle_lost()
+
+    async def _settle_lost(self) -> None:
+        """O5: what another process, or this home's last one, began and nobody will end."""
+        now = self.clock.now()
+        if now.boot >= self._lost_due:
+            await self.actions.settle_lost()
+            self._lost_due = now.boot + LOST_EVERY_MS
+
+    @contextlib.contextmanager
+    def _carrying(self, action_id: str) -> Iterator[None]:
+        """A lock file of the action's own: held while it is carried out, free once this process has ended."""
+        lock = WorkerLock(self.home.workers, action_id)
+        try:
+            yield
+        finally:
+            lock.release()
 
     @property
     def audit(self) -> AuditKeeper:
@@ -177,6 +199,8 @@ class Core(Parts):
             authorise=self._audit.authorise,
             modes=StoredModes(self.store, StoredMeta(self.store, self.clock)),
             shipped=self.ships,
+            carrying=self._carrying,
+            is_gone=Deaths(self.home.workers),
         )
 
     # --- outside ------------------------------------------------------------------------------------------------------

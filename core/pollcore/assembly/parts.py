@@ -21,6 +21,7 @@ from pollcore.adapters.store import ThreadedStore
 from pollcore.adapters.system import SystemChance, SystemClock
 from pollcore.adapters.worker_lock import Deaths
 from pollcore.assembly.overrides import Overrides
+from pollcore.facts import Refused
 from pollcore.ports import Chance, Clock, Transport
 
 if TYPE_CHECKING:
@@ -66,10 +67,10 @@ class Parts:
         """Read the settings; without more, keyring and key file can be asked while nothing is opened."""
         self.config = load_config(self.home.home)
 
-    async def _open_store(self) -> ThreadedStore:
-        """Raises StoreUnusable."""
+    async def _open_store(self, *, when_full: bool) -> ThreadedStore:
+        """*when_full*: on a full disk it is opened all the same, to be read. Raises StoreUnusable."""
         audit, is_dead = self._over.audit or self._chain, Deaths(self.home.workers)
-        return await ThreadedStore.open(str(self.home.database), self._sealer, audit, is_dead)
+        return await ThreadedStore.open(str(self.home.database), self._sealer, audit, is_dead, when_full=when_full)
 
     @cached_property
     def contracts(self) -> Providers:
@@ -77,7 +78,7 @@ class Parts:
         from pollcore.adapters.contract_files import ContractFiles
         from pollcore.adapters.instances import Providers
 
-        return Providers(ContractFiles(self.home.providers), self.config.providers)
+        return Providers(ContractFiles(self.home.providers), self.config)
 
     @cached_property
     def snapshots(self) -> Contracts:
@@ -136,7 +137,10 @@ class Parts:
 
             hush_loggers()
             network = self.config.network
-            self._transport = HttpTransport(self.clock, ca_file=network.ca_file, proxy=network.proxy)
+            try:
+                self._transport = HttpTransport(self.clock, ca_file=network.ca_file, proxy=network.proxy)
+            except Refused as error:
+                raise self.config.placed(error) from None
         return self._transport
 
     def _make_keeper(self) -> AuditKeeper:

@@ -4,7 +4,7 @@ Job: one door to the parts: requests (was each permitted, was guidance obeyed), 
 operations. Must not know: storage, contracts, how figures are printed.
 """
 
-from pollcore.report.contradictions import Contradiction, contradictions
+from pollcore.report.contradictions import Contradiction, contradictions, of_record
 from pollcore.report.figures import FIXED_INTERVAL, Tally, report
 from pollcore.report.requests import RequestFact, guided_until, requests_of
 from pollcore.report.shapes import Bucket, ByProvider, ByReason, Extension, Report, Times
@@ -22,6 +22,7 @@ __all__ = [
     "Times",
     "contradictions",
     "guided_until",
+    "of_record",
     "report",
     "requests_of",
 ]

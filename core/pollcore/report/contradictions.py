@@ -11,7 +11,20 @@ from typing import Final
 
 import msgspec
 
-from pollcore.facts import AuditEvent, EventName, Instant, Operation, Status, StopDetail, StopReason, Verdict, iso
+from pollcore.facts import (
+    BY_ELAPSED_TIME,
+    AuditEvent,
+    ChoiceKind,
+    EventName,
+    Instant,
+    Intent,
+    Operation,
+    Status,
+    StopDetail,
+    StopReason,
+    Verdict,
+    iso,
+)
 from pollcore.report.requests import STOPS, given_until, requests_of
 
 States = Mapping[str, Verdict]
@@ -56,19 +69,30 @@ _FATES: Final = {
 }
 
 
+_CHECKS: Final = frozenset(
+    {ChoiceKind.CHECK_ONCE, ChoiceKind.CHECK_ONCE_WITH_ROTATED_CREDENTIAL, ChoiceKind.ADOPT_CONTRACT}
+)
+"""Decisions that permit one request beyond a stop."""
+
+
 def is_live(op: Operation) -> bool:
     """Still on its way, nobody asked about a stop."""
     return not op.status.is_end and op.status is not Status.ESCALATED
 
 
 def contradictions(
-    op: Operation, found: Sequence[AuditEvent], now: Instant, states: States | None = None
+    op: Operation,
+    found: Sequence[AuditEvent],
+    now: Instant,
+    states: States | None = None,
+    charges: Sequence[Intent] = (),
 ) -> Iterator[Contradiction]:
-    """All of one operation; *states*: what its contract says of each state, None: not known."""
+    """All of one operation; *states*: what its contract says of each state, None: not known. *charges*: its requests
+    with their boot times."""
     name = op.operation_id
     if is_live(op) and now >= op.deadline_at:
         yield Contradiction(name, op.deadline_at, f"still {op.status.value} after its deadline {iso(op.deadline_at)}")
-    for fact in requests_of(found):
+    for fact in requests_of(found, charges):
         for why in fact.wrong:
             yield Contradiction(name, fact.sent_at, why)
         if fact.obeyed is False and fact.guided_until is not None:
@@ -113,8 +137,12 @@ def _stops(op: Operation, found: Sequence[AuditEvent], states: States) -> Iterat
     stepped = False
     state: str | None = None
     ended: AuditEvent | None = None
+    reason: str | None = None
+    checks: str | None = None
     for event in found:
         stepped = stepped or event.event is EventName.CLOCK_STEP
+        if event.event is EventName.GRANTED:
+            checks = reason if event.decision in _CHECKS else None
         state = event.state if event.event is EventName.POLLED and event.state is not None else state
         if event.event not in STOPS:
             continue
@@ -123,7 +151,10 @@ def _stops(op: Operation, found: Sequence[AuditEvent], states: States) -> Iterat
             yield Contradiction(op.operation_id, event.at, text)
         if event.decision in ("succeed", "stop"):
             ended = event
-        why = _unborne(event, stepped) if event.reason else None
+        # a check beyond a stop that brought no answer about the job leaves that stop as it was
+        again = checks is not None and event.reason == checks and event.event is not EventName.STOPPED
+        why = _unborne(event, stepped) if event.reason and not again else None
+        reason, checks = event.reason or reason, None
         why = why or _unlike(event, state, states)
         if why is not None:
             yield Contradiction(op.operation_id, event.at, why)
@@ -150,8 +181,9 @@ def _unlike(event: AuditEvent, state: str | None, states: States) -> str | None:
 def _unborne(event: AuditEvent, stepped: bool) -> str | None:
     """Why the event itself does not bear its stop reason out; None: it does, or it cannot be told."""
     reason, told = event.reason, f"stopped with {event.reason}"
+    # the boot clock may have ended the wait before the wall clock did (T9): then the stop, or a step, says so
+    stepped = stepped or BY_ELAPSED_TIME in event.notes
     match reason:
-        # the boot clock may have ended the wait before the wall clock did (T9): then a step was recorded
         case StopReason.DEADLINE_EXCEEDED if event.deadline_at is not None and not stepped:
             if event.at < event.deadline_at:
                 return f"{told} at {iso(event.at)}, before the deadline {iso(event.deadline_at)}"
@@ -159,7 +191,7 @@ def _unborne(event: AuditEvent, stepped: bool) -> str | None:
             if event.requests_used < event.max_requests:
                 used = f"{event.requests_used} of {event.max_requests}"
                 return f"{told}, but only {used} requests were used"
-        case StopReason.GUIDANCE_BEYOND_DEADLINE if event.deadline_at is not None:
+        case StopReason.GUIDANCE_BEYOND_DEADLINE if event.deadline_at is not None and not stepped:
             until = given_until(event)
             if until is not None and until < event.deadline_at:
                 return f"{told}, but the guidance ended {iso(until)}, before the deadline {iso(event.deadline_at)}"
@@ -181,6 +213,39 @@ def _unborne(event: AuditEvent, stepped: bool) -> str | None:
     return None
 
 
+_PASSING: Final = frozenset(
+    {
+        EventName.ACTION_LOST,
+        EventName.CANCEL_ANSWERED,
+        EventName.CLOCK_STEP,
+        EventName.FORCE_CANCEL_ANSWERED,
+        EventName.GRANT_REFUSED,
+        EventName.LATE_RESULT,
+        EventName.RESULT_REVEALED,
+        EventName.SENT,
+    }
+)
+"""Events that leave the status of a stopped operation as it is."""
+
+
+_STOPPED: Final = STOPS | {EventName.ESCALATED}
+
+
+def of_record(op: Operation, found: Sequence[AuditEvent]) -> Iterator[Contradiction]:
+    """What the record says beside its events alone: a foreign hand on a row, whatever the requests did."""
+    yield from _record(op, found)
+
+
+def _standing(op: Operation, found: Sequence[AuditEvent], at: Instant) -> Iterator[Contradiction]:
+    """It goes on, and the last thing that is told of it is a stop."""
+    last = next((event for event in reversed(found) if event.event not in _PASSING), None)
+    if last is None or last.event not in _STOPPED or last.decision not in ("escalate", "stop", "succeed"):
+        return
+    if op.status in (Status.WAITING, Status.HELD):
+        text = f"the record says {op.status.value}, its last event stopped it ({last.reason or last.decision})"
+        yield Contradiction(op.operation_id, at, text)
+
+
 def _record(op: Operation, found: Sequence[AuditEvent]) -> Iterator[Contradiction]:
     """The record beside its events and its own counters."""
     name = op.operation_id
@@ -200,6 +265,7 @@ def _record(op: Operation, found: Sequence[AuditEvent]) -> Iterator[Contradictio
             yield Contradiction(name, limits.at, text)
     yield from _spent(op, at)
     yield from _fate(op, found, at)
+    yield from _standing(op, found, at)
 
 
 def _spent(op: Operation, at: Instant) -> Iterator[Contradiction]:

@@ -18,6 +18,7 @@ from pollcore.facts import (
     Escalation,
     EventName,
     Instant,
+    Intent,
     Operation,
     Status,
 )
@@ -59,7 +60,7 @@ class _Sums:
     def __init__(self) -> None:
         self.operations = self.ended = self.escalated = self.overdue = 0
         self.given = self.obeyed = self.requests = self.sent = self.permitted = 0
-        self.fixed = self.wrong = 0
+        self.fixed = self.wrong = self.unprovable = 0
         self.waits: list[int] = []
 
     @property
@@ -93,19 +94,20 @@ class Tally:
         questions: Iterable[Escalation],
         found: Sequence[AuditEvent],
         states: States | None = None,
-        sent: Iterable[int] = (),
+        charges: Iterable[Intent] = (),
     ) -> None:
         """One operation with its questions and its events in the order written.
 
-        *states*: what its contract says of each state; None: what the events say is compared alone. *sent*: the numbers
-        of the requests that its counted ones went with (R39: several operations may share one); none: each counted one
-        is taken for a request of its own, as where an archive took the numbers away.
+        *states*: what its contract says of each state; None: what the events say is compared alone. *charges*: its
+        counted requests with the numbers of those that went out (R39: several operations may share one) and their boot
+        times; none: each counted one is taken for a request of its own, as where an archive took the charges away.
         """
-        wrong = list(contradictions(op, found, self._now, states))
+        charged = tuple(charges)
+        wrong = list(contradictions(op, found, self._now, states, charged))
         self._wrong += wrong[: max(0, MAX_LISTED - len(self._wrong))]
         asked = list(questions)
-        facts = list(requests_of(found))
-        numbers = tuple(sent)
+        facts = list(requests_of(found, charged))
+        numbers = tuple(one.request for one in charged)
         new = self._sent.add(numbers) if numbers else len(facts)
         self._hours["submitted"][op.submitted_at // HOUR] += 1
         self._hours["requests"].update(fact.sent_at // HOUR for fact in facts)
@@ -115,6 +117,7 @@ class Tally:
             sums.escalated += op.status is Status.ESCALATED
             sums.overdue += is_live(op) and self._now >= op.deadline_at
             sums.given += sum(fact.obeyed is not None for fact in facts)
+            sums.unprovable += sum(fact.unprovable for fact in facts)
             sums.obeyed += sum(fact.obeyed is True for fact in facts)
             sums.requests += len(facts)
             sums.sent += new
@@ -144,6 +147,7 @@ class Tally:
             share_ended_or_escalated=sums.share_settled(),
             guidance_given=sums.given,
             guidance_obeyed=sums.obeyed,
+            guidance_unprovable=sums.unprovable,
             share_guidance_obeyed=_share(sums.obeyed, sums.given),
             requests=sums.requests,
             requests_sent=sums.sent,
@@ -214,7 +218,8 @@ def _share(part: int, whole: int) -> float | None:
 
 
 def _waits(asked: Iterable[Escalation]) -> list[int]:
-    return [q.decided_at - q.asked_at for q in asked if q.decided_at is not None and q.decision != SUPERSEDED]
+    # a clock that was set back between makes no time less than none
+    return [max(0, q.decided_at - q.asked_at) for q in asked if q.decided_at is not None and q.decision != SUPERSEDED]
 
 
 def _times(waits: Sequence[int]) -> Times:

@@ -1,18 +1,19 @@
-"""Every request of one operation, by its events alone: was it permitted when it was sent, was guidance obeyed.
+"""Every request of one operation, by its events: was it permitted when it was sent, was guidance obeyed.
 
-Job: events in the order written -> one fact a request. Must not know: the record, contracts.
+Job: events in the order written -> one fact a request. Must not know: the record, contracts. A wall clock that was set
+makes wall times no proof: then the boot times of the charges tell, and without them nobody is accused.
 Source: spec A5, B1-B3, T4, T5, T9, O7.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
-from pollcore.facts import SECOND, AuditEvent, DelaySource, EventName, Instant, iso
+from pollcore.facts import SECOND, AuditEvent, DelaySource, EventName, Instant, Intent, iso
 
 ANSWERS: Final = frozenset({EventName.POLLED, EventName.FAULTED})
 STOPS: Final = frozenset({EventName.POLLED, EventName.FAULTED, EventName.ANSWER_LOST, EventName.STOPPED})
@@ -20,6 +21,8 @@ STOPS: Final = frozenset({EventName.POLLED, EventName.FAULTED, EventName.ANSWER_
 _SETTLED: Final = frozenset({"escalate", "stop", "succeed"})
 """Decisions after which nothing goes out before a grant."""
 _GUIDED: Final = frozenset({DelaySource.PROVIDER_RETRY_AFTER, DelaySource.PROVIDER_POLL_HINT})
+STEP_MS: Final = 2 * SECOND
+"""A greater difference between wall and boot clock is a step, as the loop records it; a smaller one is drift."""
 _SECONDS: Final = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)\s*$")
 
 
@@ -33,6 +36,7 @@ class RequestFact(msgspec.Struct, frozen=True):
     guided_until: Instant | None
     """Guidance that was open: it could be obeyed or broken; None: there was none."""
     obeyed: bool | None
+    """None with guidance: not provable, the clock was stepped between."""
     wrong: tuple[str, ...]
     """Why it was not permitted; empty: it was."""
     answer: str | None
@@ -43,6 +47,20 @@ class RequestFact(msgspec.Struct, frozen=True):
     @property
     def permitted(self) -> bool:
         return not self.wrong
+
+    @property
+    def unprovable(self) -> bool:
+        """Guidance was open, and nobody can say whether it was obeyed."""
+        return self.guided_until is not None and self.obeyed is None
+
+
+class _Guided(msgspec.Struct, frozen=True):
+    """Guidance that is open."""
+
+    given_at: Instant
+    until: Instant
+    n: int | None
+    """The request whose answer gave it."""
 
 
 def guided_until(event: AuditEvent) -> Instant | None:
@@ -69,9 +87,11 @@ def went_out(event: AuditEvent) -> Instant:
     return event.sent_at if event.sent_at is not None else event.at
 
 
-def requests_of(found: Sequence[AuditEvent]) -> Iterator[RequestFact]:
-    """Each request with what its answer was, in the order sent."""
-    until: Instant | None = None
+def requests_of(found: Sequence[AuditEvent], charges: Iterable[Intent] = ()) -> Iterator[RequestFact]:
+    """Each request with what its answer was, in the order sent. *charges*: with the boot times of its requests."""
+    clocks = {one.n: one for one in charges if one.boot_no}
+    guided: _Guided | None = None
+    stepped = False
     stopped: AuditEvent | None = None
     held: Instant | None = None
     last: int | None = None
@@ -80,11 +100,15 @@ def requests_of(found: Sequence[AuditEvent]) -> Iterator[RequestFact]:
             when = went_out(event)
             wrong = [why for why in (_beyond(event), _again(event, last), _after(stopped), _held(when, held)) if why]
             answer, decided = _answer(found[at + 1 :])
-            obeyed = None if until is None else when >= until
+            until = None if guided is None else guided.until
+            obeyed = None if guided is None else _obeyed(guided, event, clocks, stepped)
             yield RequestFact(event.requests_used, when, event.planned_at, until, obeyed, tuple(wrong), answer, decided)
-            last, until = event.requests_used if event.requests_used is not None else last, None
+            last, guided = event.requests_used if event.requests_used is not None else last, None
             continue
-        until = guided_until(event) or until
+        until = guided_until(event)
+        if until is not None:
+            guided, stepped = _Guided(event.at, until, last), False
+        stepped = stepped or event.event is EventName.CLOCK_STEP
         if event.event in STOPS or event.event is EventName.SUBMITTED:
             stopped = event if event.decision in _SETTLED else stopped
         elif event.event is EventName.GRANTED:
@@ -93,6 +117,24 @@ def requests_of(found: Sequence[AuditEvent]) -> Iterator[RequestFact]:
             held = event.next_poll_at
         elif event.event is EventName.HOLD_ENDED:
             held = None
+
+
+def _obeyed(guided: _Guided, sent: AuditEvent, clocks: Mapping[int, Intent], stepped: bool) -> bool | None:
+    """Whether the request of *sent* waited for *guided*; None: the clock was stepped between, and nothing tells."""
+    when = went_out(sent)
+    before = clocks.get(guided.n) if guided.n is not None else None
+    charge = clocks.get(sent.requests_used) if sent.requests_used is not None else None
+    if before is None or charge is None or before.boot_no != charge.boot_no:
+        set_back = when < guided.given_at - STEP_MS
+        return None if stepped or set_back else when >= guided.until
+    elapsed, asked = charge.boot - before.boot, guided.until - guided.given_at
+    steady = abs(charge.at - before.at - elapsed) <= STEP_MS
+    if steady and when >= guided.until:
+        return True
+    answering = guided.given_at - before.at
+    if 0 <= answering <= elapsed and elapsed - answering >= asked:
+        return True
+    return False if steady or elapsed < asked else None
 
 
 def _beyond(event: AuditEvent) -> str | None:

@@ -77,6 +77,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """Of the operations that are not within their limits any more."""
     guidance_given: int
     guidance_obeyed: int
+    guidance_unprovable: int
+    """Given besides, and nobody can say whether it was obeyed: the clock was stepped between."""
     share_guidance_obeyed: float | None
     requests: int
     """Counted: a request that several operations share is counted for each of them (B2, R39)."""

@@ -629,10 +629,31 @@ async def test_an_action_is_intended_first_and_its_outcome_is_settled_once(store
     outcomes = []
     for outcome in (ActionOutcome.INTENDED, ActionOutcome.UNKNOWN, ActionOutcome.DONE):
         o = await store.operation("op-1")
-        action = msgspec.structs.replace(fetch, outcome=outcome)
+        answered = None if outcome is ActionOutcome.INTENDED else at(2).wall
+        action = msgspec.structs.replace(fetch, outcome=outcome, answered_at=answered)
         await store.commit(at(2), [Write(after=o, fence_change=o.change, action=action)])
         outcomes.append((await store.actions("op-1"))[0].outcome)
     assert outcomes == [ActionOutcome.INTENDED, ActionOutcome.UNKNOWN, ActionOutcome.UNKNOWN]
+
+
+@pytest.mark.rule("O5")
+async def test_an_action_that_nobody_answered_is_unknown_until_a_late_answer_tells(store: Any) -> None:
+    await submit(store)
+    lost = ActionRecord(
+        action_id="a-1",
+        operation_id="op-1",
+        kind=ActionKind.CANCEL,
+        outcome=ActionOutcome.INTENDED,
+        at=at(1).wall,
+    )
+    outcomes = []
+    for outcome in (ActionOutcome.INTENDED, ActionOutcome.UNKNOWN, ActionOutcome.DONE, ActionOutcome.REFUSED):
+        o = await store.operation("op-1")
+        answered = at(3).wall if outcome in (ActionOutcome.DONE, ActionOutcome.REFUSED) else None
+        action = msgspec.structs.replace(lost, outcome=outcome, answered_at=answered)
+        await store.commit(at(2), [Write(after=o, fence_change=o.change, action=action)])
+        outcomes.append((await store.actions("op-1"))[0].outcome)
+    assert outcomes == [ActionOutcome.INTENDED, ActionOutcome.UNKNOWN, ActionOutcome.DONE, ActionOutcome.DONE]
 
 
 @pytest.mark.rule("O8")

@@ -11,10 +11,10 @@ from typing import Any, Final
 
 import msgspec
 
-from pollcore.adapters.store import rows
+from pollcore.adapters.store import event_rows, rows
 from pollcore.adapters.store.reads import ACTION, ANSWER, ANSWERED, MAX_ROWS, QUESTION, Reads, action_record
 from pollcore.adapters.store.reads import question_record as record
-from pollcore.facts import ActionRecord, Escalation, Operation, SealedUnreadable, StopReason
+from pollcore.facts import ActionRecord, AuditEvent, Escalation, EventName, Operation, SealedUnreadable, StopReason
 from pollcore.ports import Stored
 
 _WIDTH: Final = len(rows.COLUMNS)
@@ -82,6 +82,27 @@ def actions_of(reads: Reads, operation_ids: Sequence[str]) -> Mapping[str, tuple
     for op, *row in found:
         kept[names[op]] = (*kept.get(names[op], ()), action_record(names[op], tuple(row)))
     return kept
+
+
+def unsettled_actions(reads: Reads, limit: int) -> tuple[ActionRecord, ...]:
+    """Actions whose outcome nobody recorded yet, oldest first."""
+    found = reads.conn.execute(
+        f"SELECT o.id, {', '.join('a.' + c.strip() for c in ACTION.split(','))} FROM action a "
+        "JOIN operation o ON o.op=a.operation WHERE a.outcome='intended' ORDER BY a.rowid LIMIT ?",
+        (max(0, min(limit, MAX_ROWS)),),
+    ).fetchall()
+    return tuple(action_record(row[0], tuple(row[1:])) for row in found)
+
+
+def events_named(reads: Reads, name: EventName, limit: int) -> tuple[tuple[int, AuditEvent], ...]:
+    """The newest events of one name, in the order written."""
+    columns = ", ".join(f"e.{column}" for column in event_rows.EVENT_COLUMNS)
+    found = reads.conn.execute(
+        f"SELECT e.seq, o.id, {columns} FROM event e LEFT JOIN operation o ON o.op=e.operation WHERE e.event=? "
+        "ORDER BY e.seq DESC LIMIT ?",
+        (name.value, max(0, min(limit, MAX_ROWS))),
+    ).fetchall()
+    return tuple((row[0], event_rows.event_record(row[1], row[2:])) for row in reversed(found))
 
 
 def _numbers(reads: Reads, operation_ids: Iterable[str]) -> dict[int, str]:

@@ -25,6 +25,8 @@ JOURNAL_LIMIT_BYTES: Final = 16 << 20
 CACHE_KIB: Final = 64 << 10
 """Enough for the hot rows of 100,000 waiting operations; taken only as far as it is used."""
 CACHED_STATEMENTS: Final = 256
+FULL_DISK: Final = "the disk is full; "
+_WANT_ROOM: Final = ("SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_FULL")
 OLDEST_SQLITE: Final = (3, 38, 0)
 """STRICT tables came with 3.37, the JSON functions as a fixed part with 3.38."""
 
@@ -50,8 +52,11 @@ def check_file(path: Path) -> None:
     places.refuse_network(path.parent)
 
 
-def connect(path: str, *, read_only: bool = False) -> Any:
+def connect(path: str, *, read_only: bool = False, when_full: bool | None = None) -> Any:
     """A bare connection with every pragma of ours set. Any thread may make it; one thread uses it at a time.
+
+    Args:
+        when_full: Whether a store on a full disk is opened all the same, only to be read; None: as *read_only*.
 
     Raises:
         StoreUnusable: the file or the library cannot be used.
@@ -64,7 +69,12 @@ def connect(path: str, *, read_only: bool = False) -> Any:
         check_file(Path(path))
     sealed = path != MEMORY and is_read_only(path)
     try:
-        conn = _connect_read_only(path) if sealed else _connect(path)
+        if sealed:
+            conn = _connect_read_only(path)
+        else:
+            conn = _connect_unless_full(path) if (read_only if when_full is None else when_full) else _connect(path)
+            sealed = conn is None
+            conn = _connect_read_only(path) if conn is None else conn
     except sqlite3.Error as error:
         raise unusable(error, path, "opening it") from error
     try:
@@ -82,7 +92,7 @@ def connect(path: str, *, read_only: bool = False) -> Any:
             "recursive_triggers=ON",
             *(() if sealed else (f"journal_size_limit={JOURNAL_LIMIT_BYTES}",)),
             f"cache_size=-{CACHE_KIB}",
-            *(("query_only=ON",) if read_only and not sealed else ()),
+            *(("query_only=ON",) if read_only or sealed else ()),
         ):
             conn.execute(f"PRAGMA {pragma}").fetchall()
     except (sqlite3.Error, OSError) as error:
@@ -91,6 +101,11 @@ def connect(path: str, *, read_only: bool = False) -> Any:
             raise StoreUnusable(f"store {path}: its mode cannot be set to 0600 ({error.strerror})") from error
         raise unusable(error, path, "opening it") from error
     return conn
+
+
+def only_reads(conn: Any) -> bool:
+    """Whether *conn* cannot write."""
+    return bool(conn.execute("PRAGMA query_only").fetchone()[0])
 
 
 def is_read_only(path: str) -> bool:
@@ -110,6 +125,28 @@ def _connect(target: str, *, uri: bool = False) -> Any:
     )
 
 
+def _connect_unless_full(path: str) -> Any:
+    """A connection, or None: the disk is too full for the files that SQLite wants beside the store."""
+    there = path != MEMORY and Path(path).exists()
+    conn = _connect(path)
+    try:
+        if there:
+            conn.execute("SELECT count(*) FROM sqlite_master").fetchall()
+    except sqlite3.Error as error:
+        conn.close()
+        if base_name(error) in _WANT_ROOM and places.is_full(Path(path).parent):
+            return None
+        raise
+    return conn
+
+
+def _holds_commits(wal: Path) -> bool:
+    try:
+        return wal.stat().st_size > 0
+    except FileNotFoundError:
+        return False
+
+
 def _connect_read_only(path: str) -> Any:
     """A connection that writes no byte. A store with a WAL is read with it; one without needs none to be made."""
     address = f"file:{quote(path)}?mode=ro"
@@ -119,7 +156,16 @@ def _connect_read_only(path: str) -> Any:
     except sqlite3.Error as error:
         conn.close()
         # in WAL mode SQLite would make -wal and -shm. Immutable leaves a WAL unread: never where there is one
-        if base_name(error) != "SQLITE_CANTOPEN" or Path(f"{path}-wal").exists():
+        # (refused as CANTOPEN by a file system mounted read-only, as READONLY by a folder's mode)
+        # (IOERR of a full disk)
+        full = base_name(error) == "SQLITE_IOERR" and places.is_full(Path(path).parent)
+        if not full and base_name(error) not in ("SQLITE_CANTOPEN", "SQLITE_READONLY"):
             raise
+        if _holds_commits(Path(f"{path}-wal")):
+            raise StoreUnusable(
+                f"store {path}: {FULL_DISK if full else ''}it cannot be opened without writing beside it: its last "
+                f"commits lie in {path}-wal; {'free space, or ' if full else ''}copy the whole home to a place where "
+                "it can be written, and name that with --home"
+            ) from error
         conn = _connect(f"{address}&immutable=1", uri=True)
     return conn

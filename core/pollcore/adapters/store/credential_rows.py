@@ -117,8 +117,3 @@ def put(tx: Transaction, held: Held) -> None:
     tx.conn.execute(
         "INSERT OR REPLACE INTO document(kind, name, value) VALUES(?,?,?)", (held.kind, held.name, held.after)
     )
-
-
-def count_open(conn: Any) -> int:
-    """Open ones."""
-    return int(conn.execute("SELECT count(*) FROM credential_question WHERE decided_at IS NULL").fetchone()[0])

@@ -5,8 +5,10 @@ Job: one table from error code to one plain sentence (spec O6). Must not know: t
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final
 
+from pollcore.adapters import places
 from pollcore.facts import StoreUnusable
 
 FULL: Final = "SQLITE_FULL"
@@ -38,6 +40,8 @@ _BY_TEXT: Final[dict[str, str]] = {
     "out of memory": "SQLITE_NOMEM",
 }
 """SQLite's own fixed texts (sqlite3_errstr), for errors that come without a name, as those of a backup do."""
+_OF_A_FULL_DISK: Final = frozenset({"SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_READONLY"})
+"""What SQLite also says where the disk is full: of the files beside the store that it cannot make or enlarge."""
 _DEFAULT: Final = ("SQLite refused a statement", "this is our fault; run `pollconsole doctor` and report it")
 
 
@@ -60,10 +64,18 @@ def unusable(error: Exception, where: str, doing: str, file: str = "store") -> D
 
     *file*: what the file is, `store` or `backup`.
     """
-    name = getattr(error, "sqlite_errorname", None) or base_name(error) or type(error).__name__
-    what, way_out = _WAY_OUT.get(base_name(error), _DEFAULT)
-    if file == "backup" and base_name(error) == FULL:
+    base = base_name(error)
+    name = getattr(error, "sqlite_errorname", None) or base or type(error).__name__
+    if base in _OF_A_FULL_DISK and _is_full(Path(where).parent):
+        base = FULL
+    what, way_out = _WAY_OUT.get(base, _DEFAULT)
+    if file == "backup" and base == FULL:
         way_out = "free space there, or name a file on another disk; nothing was kept of the copy"
-    if base_name(error) not in _WAY_OUT:
+    if base not in _WAY_OUT:
         what = f"{what} ({error})"
-    return DatabaseTrouble(f"{file} {where}: {what} while {doing} ({name}): {way_out}", base_name(error))
+    return DatabaseTrouble(f"{file} {where}: {what} while {doing} ({name}): {way_out}", base)
+
+
+def _is_full(folder: Path) -> bool:
+    """Whether a full disk is the reason: where this user may not write, it is not."""
+    return places.can_be_written(folder) and places.is_full(folder)

@@ -8,13 +8,14 @@ Source: design "Store port", "Change feed".
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from pollcore.adapters.store import check, copying, health
 from pollcore.adapters.store.face_reads import ReadFace
 from pollcore.adapters.store.face_writes import WriteFace
 
+_GRANT_BODIES: Final = 'SELECT grant_id, body FROM "grant" UNION ALL SELECT grant_id, body FROM credential_grant'
 FEED_S: Final = 0.25
 """How often a waiter asks for `data_version`: 6 microseconds a call."""
 
@@ -55,6 +56,16 @@ class StoreFace(WriteFace, ReadFace):
     async def check(self) -> Sequence[str]:
         """What does not add up; empty: all well."""
         return await self._read(lambda r: check.run(r.conn))
+
+    async def contrary(self) -> Sequence[str]:
+        """Rows that contradict one another, and objects of the schema that are not ours; empty: none is known."""
+        from pollcore.adapters.store import contrary  # brings the contracts, which few commands need
+
+        return await self._read(lambda r: contrary.run(r.conn))
+
+    async def grant_bodies(self) -> Mapping[str, str]:
+        """Each kept grant as it is stored, by its id: of operations, and of credentials."""
+        return await self._read(lambda r: dict(r.conn.execute(_GRANT_BODIES).fetchall()))
 
     async def copies(self) -> Sequence[str]:
         """Copies of the store that were made when this process brought it up to date."""

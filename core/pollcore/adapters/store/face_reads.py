@@ -16,6 +16,7 @@ from pollcore.facts import (
     AuditEvent,
     CallGrant,
     Escalation,
+    EventName,
     Instant,
     Intent,
     Operation,
@@ -86,6 +87,10 @@ class ReadFace:
         """In the order written."""
         return await self._read(lambda r: r.events(operation_id, after=after, limit=limit))
 
+    async def events_named(self, name: EventName, *, limit: int = 10_000) -> Sequence[tuple[int, AuditEvent]]:
+        """The newest events of one name, oldest first."""
+        return await self._read(lambda r: bulk.events_named(r, name, limit))
+
     async def snapshot(self, digest: str) -> Snapshot | None:
         """A contract as it was at submission."""
         return await self._read(lambda r: r.snapshot(digest))
@@ -127,6 +132,10 @@ class ReadFace:
     async def actions_of(self, operation_ids: Sequence[str]) -> Mapping[str, Sequence[ActionRecord]]:
         """Cancels, fetches and resubmits of each; absent: none."""
         return await self._read(lambda r: bulk.actions_of(r, operation_ids))
+
+    async def unsettled_actions(self, limit: int = 1_000) -> Sequence[ActionRecord]:
+        """Cancels, fetches and resubmits whose outcome nobody recorded yet, oldest first."""
+        return await self._read(lambda r: bulk.unsettled_actions(r, limit))
 
     async def counts(self) -> Mapping[str, int]:
         """Operations by status, and `questions`."""

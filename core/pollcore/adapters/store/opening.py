@@ -17,20 +17,27 @@ from pollcore.adapters.store.library import sqlite3, utilities
 from pollcore.facts import StoreUnusable
 
 
-def open_writer(path: str, *, steps: Mapping[int, schema.Step] = schema.STEPS, copies: list[str] | None = None) -> Any:
+def open_writer(
+    path: str,
+    *,
+    steps: Mapping[int, schema.Step] = schema.STEPS,
+    copies: list[str] | None = None,
+    when_full: bool = False,
+) -> Any:
     """Connect, choose the journal, bring the schema up to date, assert the guards of history.
 
     A store that cannot be written is opened all the same, for those who only read: each write is refused.
 
     Args:
         copies: gets the path of each copy that was made before a migration.
+        when_full: Whether a store on a full disk is opened as one that cannot be written.
 
     Raises:
         StoreUnusable: as connect; or the schema is newer than this program, or older and cannot be brought up to date.
     """
-    conn = connecting.connect(path)
+    conn = connecting.connect(path, when_full=when_full)
     try:
-        sealed = path != MEMORY and connecting.is_read_only(path)
+        sealed = connecting.only_reads(conn)
         if sealed and (found := schema.version(conn, path)) < max(steps):
             raise StoreUnusable(
                 f"store {path}: its schema {found} is older than this program's {max(steps)}, and it cannot be "

@@ -28,12 +28,15 @@ def save_question(tx: Transaction, op: int, question: Escalation) -> None:
 
 
 def save_action(tx: Transaction, op: int, action: ActionRecord) -> None:
-    """Insert an action, or move its outcome on; a settled outcome stays."""
+    """Insert an action, or move its outcome on; a settled outcome stays.
+
+    `unknown` without an answer is none: a late one may still tell what became of it (O5).
+    """
     tx.conn.execute(
         "INSERT INTO action(action_id, operation, kind, outcome, at, answered_at, http_code, detail, grant_id) "
         "VALUES(?,?,?,?,?,?,?,?,?) ON CONFLICT(action_id) DO UPDATE SET outcome=excluded.outcome, "
         "answered_at=excluded.answered_at, http_code=excluded.http_code, detail=excluded.detail "
-        "WHERE outcome='intended'",
+        "WHERE outcome='intended' OR (outcome='unknown' AND action.answered_at IS NULL)",
         (
             action.action_id,
             op,

@@ -207,10 +207,11 @@ class Reads:
     def intents(self, operation_id: str) -> tuple[Intent, ...]:
         """Every charge of one operation, in order."""
         found = self.conn.execute(
-            "SELECT n, request, step, epoch, at, boot FROM intent WHERE operation=? ORDER BY n",
+            "SELECT i.n, i.request, i.step, i.epoch, i.at, i.boot, coalesce(r.boot_no, 0) FROM intent i "
+            "LEFT JOIN request r ON r.id=i.request WHERE i.operation=? ORDER BY i.n",
             (self.known.op(operation_id),),
         ).fetchall()
-        return tuple(Intent(operation_id, n, r, s, e, Instant(at), BootMs(b)) for n, r, s, e, at, b in found)
+        return tuple(Intent(operation_id, n, r, s, e, Instant(at), BootMs(b), no) for n, r, s, e, at, b, no in found)
 
     def actions(self, operation_id: str) -> tuple[ActionRecord, ...]:
         """Cancels, fetches and resubmits of one operation, oldest first."""

@@ -250,11 +250,16 @@ def version(conn: Any, where: str) -> int:
 
 
 def assert_triggers(conn: Any, where: str) -> None:
-    """Raise StoreUnusable if a trigger that guards history is missing or altered."""
+    """Raise StoreUnusable if a trigger that guards history is missing or altered, or one is not ours."""
     present = dict(conn.execute("SELECT name, sql FROM sqlite_master WHERE type='trigger'").fetchall())
     wrong = sorted(name for name, sql in TRIGGERS.items() if present.get(name) != sql)
     if wrong:
         raise StoreUnusable(
             f"store {where}: the guards {', '.join(wrong)} are missing or altered; history could be rewritten: "
+            "keep the file as evidence and put a backup in its place"
+        )
+    if foreign := sorted(present.keys() - TRIGGERS.keys()):
+        raise StoreUnusable(
+            f"store {where}: the triggers {', '.join(foreign)} are not of this program; they change records unseen: "
             "keep the file as evidence and put a backup in its place"
         )

@@ -12,8 +12,10 @@ import queue
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from pollcore.adapters import places
 from pollcore.adapters.store import connecting
 from pollcore.adapters.store.errors import unusable
 from pollcore.adapters.store.face import StoreFace
@@ -130,35 +132,58 @@ class _Reader:
 class ThreadedStore(StoreFace):
     """ports.Store for real use. Made by `open`; may be used from several event loops."""
 
-    def __init__(self, path: str, writer: _Room, reader: _Room) -> None:
+    def __init__(self, path: str, writer: _Room, reader: _Room, *, is_still: bool = False) -> None:
         self.path = path
+        self._is_still = is_still
         self._writer = writer
         self._reader = reader
 
     @classmethod
     async def open(
-        cls, path: str, sealer: Sealer, audit: AuditLog, is_dead: Callable[[str], bool] = lambda _: False
+        cls,
+        path: str,
+        sealer: Sealer,
+        audit: AuditLog,
+        is_dead: Callable[[str], bool] = lambda _: False,
+        *,
+        when_full: bool = False,
     ) -> ThreadedStore:
-        """Open the file (not `:memory:`), migrate it, start the threads. Raises StoreUnusable."""
+        """Open the file (not `:memory:`), migrate it, start the threads. *when_full*: as `SqliteTurns`.
+
+        Raises StoreUnusable.
+        """
         if path == connecting.MEMORY:
             raise StoreUnusable("store :memory:: threads need a file: use InlineStore")
-        writer = _Room("writer", lambda: SqliteTurns(path, sealer, audit, is_dead), SqliteTurns.close, path)
+
+        def turns() -> SqliteTurns:
+            return SqliteTurns(path, sealer, audit, is_dead, when_full=when_full)
+
+        writer = _Room("writer", turns, SqliteTurns.close, path)
         await _within(writer.ready, OPEN_S, path)
         reader = _Room("reader", lambda: _Reader(path, sealer), _Reader.close, path)
         try:
             await _within(reader.ready, OPEN_S, path)
+            is_still = when_full and await asyncio.wrap_future(writer.call(lambda turns: bool(turns.is_still)))
         except BaseException:
             writer.close()
             raise
-        return cls(path, writer, reader)
+        return cls(path, writer, reader, is_still=is_still)
 
     async def _write(self, call: Callable[[SqliteTurns], T]) -> T:
+        self._refuse_old()
         return await asyncio.wrap_future(self._writer.call(call))
 
     async def _read(self, call: Callable[[Reads], T]) -> T:
+        self._refuse_old()
         return await asyncio.wrap_future(self._reader.call(lambda r: call(r.reads)))
 
+    def _refuse_old(self) -> None:
+        """What was read while the disk was full may be old as soon as there is room. Raises StoreUnusable."""
+        if self._is_still and not places.is_full(Path(self.path).parent):
+            raise StoreUnusable(f"store {self.path}: the disk was full and has room again: start this command again")
+
     async def _version(self) -> int:
+        self._refuse_old()
         work = self._reader.call(lambda r: int(r.feed.execute("PRAGMA data_version").fetchone()[0]))
         return await asyncio.wrap_future(work)
 

@@ -28,13 +28,24 @@ class SqliteTurns:
     """Everything that the store promises, synchronously."""
 
     def __init__(
-        self, path: str, sealer: Sealer, audit: AuditLog, is_dead: Callable[[str], bool] = lambda _: False
+        self,
+        path: str,
+        sealer: Sealer,
+        audit: AuditLog,
+        is_dead: Callable[[str], bool] = lambda _: False,
+        *,
+        when_full: bool = False,
     ) -> None:
-        """*path*: the file, or `:memory:`. *is_dead*: proof of another worker's death. Raises StoreUnusable."""
+        """*path*: the file, or `:memory:`. *is_dead*: proof of another worker's death. *when_full*: as `open_writer`.
+
+        Raises StoreUnusable.
+        """
         self.path = path
         self.copies: list[str] = []
         """Copies of the file that were made before it was brought up to date."""
-        self.conn = opening.open_writer(path, copies=self.copies)
+        self.conn = opening.open_writer(path, copies=self.copies, when_full=when_full)
+        self.is_still = when_full and connecting.only_reads(self.conn) and not connecting.is_read_only(path)
+        """The disk was full: the file is read as it stands, and whoever writes to it later is not seen."""
         self.reads = Reads(self.conn, sealer)
         self.known = self.reads.known
         self.writer = Writer(self.conn, path, audit, self.known.forget)
