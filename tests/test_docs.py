@@ -265,6 +265,18 @@ def test_the_check_of_commands_finds_what_is_wrong(line: str) -> None:
         check_command(*found)
 
 
+def test_the_table_of_fixed_commands_holds_every_command_and_no_other() -> None:
+    design = (REPOSITORY / "docs" / "design.md").read_text("utf-8")
+    table = re.findall(r"^\| (`pollconsole.*?) \| .* \|$", design, re.MULTILINE)
+    parts = [part.removeprefix("pollconsole") for row in table for part in re.findall(r"`([^`]+)`", row)]
+    named = {part.split()[0] for part in parts if re.match(r" ?[a-z]", part)}
+    context = click.Context(root)
+    found = {name: root.get_command(context, name) for name in root.list_commands(context)}
+    inside = {name for one in found.values() if isinstance(one, click.Group) for name in one.list_commands(context)}
+    assert sorted(set(found) - named) == []
+    assert sorted(named - set(found) - inside) == []
+
+
 @pytest.mark.rule("G5")
 def test_the_page_for_agents_names_no_way_to_grant() -> None:
     text = (REPOSITORY / "docs" / "agents.md").read_text("utf-8")

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from pollconsole import bridge, crash
+from pollconsole import bridge, collector, crash
 from pollconsole.console import TITLE, ConsoleApp
 from pollconsole.core_thread import CoreRunner, CoreThread, Glancer
 from pollconsole.state import State
@@ -86,6 +86,7 @@ def _screens(
 
 def _without_a_screen(link: CoreThread, said: str) -> int:
     """The screens cannot be drawn: the core goes on until ctrl-c."""
+    collector.wake()
     print(said, file=sys.stderr)
     if link.alive:
         print("the core goes on without a screen; ctrl-c ends it", file=sys.stderr)

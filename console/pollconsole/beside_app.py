@@ -9,13 +9,15 @@ Source: spec V3; A4, G5, K1 for what they show.
 from __future__ import annotations
 
 import importlib
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from textual.binding import BindingType
 
-from pollconsole import help_keys
 from pollconsole.carry_app import CarryingApp
 from pollconsole.screens.base import ConsoleScreen, bound
+
+if TYPE_CHECKING:
+    from pollconsole import help_keys
 
 SCREENS: Final[dict[str, tuple[str, str]]] = {
     "audit": ("audit", "AuditScreen"),
@@ -88,6 +90,8 @@ class BesideApp(CarryingApp):
             self.push_screen(HelpScreen(self.state, self._sections()))
 
     def _sections(self) -> list[help_keys.Section]:
+        from pollconsole import help_keys
+
         keymap = self.state.keymap.bindings()
         here: list[help_keys.Section] = []
         others: list[help_keys.Section] = []

@@ -6,16 +6,17 @@ order and cursor are by operation id, never by row number.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Any, Final
 
 import msgspec
 
 from pollconsole import words
-from pollconsole.causes import APPROVALS
+from pollconsole.causes import APPROVALS, question_ends, urgency
 from pollconsole.mailbox import Delta
 from pollconsole.row_facts import RowFacts, finder
+from pollconsole.tally import FAILED, UNKNOWN, Tally
 from pollcore.facts import SECOND, Escalation, Instant, Moment, Operation, Status, StopReason
 
 MAX_ENDED: Final = 2_000
@@ -57,10 +58,8 @@ SORT_KEYS: Final[dict[str, Sort]] = {
     "r": Sort.REQUESTS,
 }
 _FAR: Final = 1 << 62
-_UNKNOWN: Final = frozenset({StopReason.UNKNOWN_STATE, StopReason.NEEDS_HUMAN, StopReason.INTEGRATION_FAILURE})
 _ENDS: Final = frozenset(status for status in Status if status.is_end)
 _STATUSES: Final = {status: number for number, status in enumerate(Status)}
-_FAILED: Final = frozenset({Status.FAILED, Status.CANCELLED, Status.EXPIRED})
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -111,6 +110,8 @@ class Board:
         """Rows that stand first in every view and order, in the order in which they were pinned."""
         self.latest = Delta()
         self._facts: dict[str, RowFacts] = {}
+        """Of every row, of its newest record."""
+        self._tally = Tally(self._facts)
         self._ended: dict[str, None] = {}
         self._figures: Figures | None = None
         self._counted_at = -1
@@ -121,11 +122,15 @@ class Board:
         changed = bool(delta.operations) or (delta.questions is not before and delta.questions != before)
         self.latest = msgspec.structs.replace(delta, operations=())
         for operation in delta.operations:
-            self.operations[operation.operation_id] = operation
+            key = operation.operation_id
+            self.operations[key] = operation
+            before_it, row = self._facts.get(key), RowFacts(operation)
+            self._facts[key] = row
+            self._tally.put(row, before_it)
             if operation.status in _ENDS:
-                self._ended[operation.operation_id] = None
+                self._ended[key] = None
             else:
-                self._ended.pop(operation.operation_id, None)
+                self._ended.pop(key, None)
         if delta.questions is not before:
             self.questions = {q.operation_id: q for q in delta.questions if q.operation_id}
             self.other_questions = tuple(q for q in delta.questions if not q.operation_id)
@@ -169,12 +174,10 @@ class Board:
         cards = len({question.cause for question in questions})
         return Asked(len(questions), cards, max(0, wall - oldest), None if ends is None else ends - wall)
 
-    def _ends(self, question: Escalation) -> Iterator[Instant]:
+    def _ends(self, question: Escalation) -> tuple[Instant, ...]:
         """When it expires, and when its operation's wait ends."""
         operation = self.operations.get(question.operation_id)
-        for at in (question.expires_at, None if operation is None else self.facts(operation).ends_at):
-            if at is not None:
-                yield at
+        return question_ends(question, None if operation is None else self.facts(operation).ends_at)
 
     def figures(self, now: Moment) -> Figures:
         """Counts over all rows; counted anew at most once a second of *now*, and when the first rows come."""
@@ -187,37 +190,26 @@ class Board:
     def facts(self, operation: Operation) -> RowFacts:
         """What is worked out of this record."""
         known = self._facts.get(operation.operation_id)
-        if known is None or known.operation is not operation:
-            known = self._facts[operation.operation_id] = RowFacts(operation)
-        return known
-
-    def _all_facts(self) -> list[RowFacts]:
-        known = self._facts
-        return [
-            row if (row := known.get(key)) is not None and row.operation is operation else self.facts(operation)
-            for key, operation in self.operations.items()
-        ]
+        return known if known is not None and known.operation is operation else RowFacts(operation)
 
     def _asked_for(self) -> set[str]:
         """Operations with an open question that is not put off."""
         return {key for key, question in self.questions.items() if not self._is_put_off(question)}
 
     def _count(self, now: Moment) -> Figures:
-        open_ones = self._asked_for()
-        rows_ = self._all_facts()
-        live = [row for row in rows_ if not row.end]
-        asked = sum(row.needs or row.operation_id in open_ones for row in rows_)
-        ends_asked = sum(row.end and (row.needs or row.operation_id in open_ones) for row in rows_)
+        tally = self._tally
+        asked = [row for key in self._asked_for() if (row := self._facts.get(key)) is not None and not row.needs]
+        ends_asked = tally.needing_ends + sum(row.end for row in asked)
         counted = {
-            View.OPEN: len(live) + ends_asked,
-            View.NEEDS: asked,
-            View.UNKNOWN: sum(row.operation.stop_reason in _UNKNOWN for row in live),
-            View.LOW: sum(row.low is not None and row.low.at(now) for row in live),
-            View.FAILED: sum(row.operation.status in _FAILED for row in rows_ if row.end),
-            View.DONE: len(rows_) - len(live) - ends_asked,
-            View.MARKED: sum(key in self.operations for key in self.marked),
+            View.OPEN: tally.live + ends_asked,
+            View.NEEDS: tally.needing + len(asked),
+            View.UNKNOWN: tally.unknown,
+            View.LOW: tally.low(now),
+            View.FAILED: tally.failed,
+            View.DONE: len(self.operations) - tally.live - ends_asked,
+            View.MARKED: self.marked_here(),
         }
-        return Figures(len(live), counted, frozenset(row.operation.submitted.os_user for row in live))
+        return Figures(tally.live, counted, frozenset(tally.users))
 
     def _fits(self, view: View, now: Moment) -> Callable[[RowFacts], bool]:
         """Whether *view* shows a row. The first view shows live ones and ends that want a decision."""
@@ -228,11 +220,11 @@ class Board:
             case View.NEEDS:
                 return lambda row: row.needs or row.operation_id in open_ones
             case View.UNKNOWN:
-                return lambda row: not row.end and row.operation.stop_reason in _UNKNOWN
+                return lambda row: not row.end and row.operation.stop_reason in UNKNOWN
             case View.LOW:
                 return lambda row: row.low is not None and row.low.at(now)
             case View.FAILED:
-                return lambda row: row.operation.status in _FAILED
+                return lambda row: row.operation.status in FAILED
             case View.DONE:
                 return lambda row: row.end and not row.needs and row.operation_id not in open_ones
             case View.MARKED:
@@ -241,7 +233,7 @@ class Board:
     def ordered(self, view: View, needle: str, sort: Sort, reverse: bool, now: Moment) -> list[str]:
         """Ids of *view* that match *needle*, ordered; equal ones by id, so that nothing jumps."""
         belongs = self._fits(view, now)
-        shown = [row for row in self._all_facts() if belongs(row)]
+        shown = [row for row in self._facts.values() if belongs(row)]
         if needle:
             fits = finder(needle)
             shown = [row for row in shown if fits(row)]
@@ -272,20 +264,23 @@ class Board:
             case Sort.REQUESTS:
                 return lambda row: row.operation.requests_left
 
-    def _by_attention(self, now: Moment) -> Callable[[RowFacts], tuple[int, int, int]]:
-        """What needs a person first (as its queue: what ends soonest, what has passed, what has ended), then what runs
-        low, what runs, what is held, what has ended."""
+    def _by_attention(self, now: Moment) -> Callable[[RowFacts], tuple[Any, ...]]:
+        """What needs a person first (in the order of its queue), then what runs low, what runs, what is held, what has
+        ended."""
         open_ones = self._asked_for()
 
-        def key(row: RowFacts) -> tuple[int, int, int]:
-            operation, ends = row.operation, row.ends_at
-            if row.needs or row.operation_id in open_ones:
-                return 0, 2 if ends is None else 1 if ends <= now.wall else 0, ends or 0
+        def key(row: RowFacts) -> tuple[Any, ...]:
+            operation = row.operation
+            question = self.questions.get(row.operation_id)
+            if question is not None and (row.needs or row.operation_id in open_ones):
+                return 0, *urgency(question, row.ends_at, now.wall)
+            if row.needs:  # its question comes with the next look
+                return 0, 3
             if row.low is None:
-                return 4, 0, operation.deadline_at
+                return 4, operation.deadline_at
             if row.low.at(now):
-                return 1, 0, operation.deadline_at
-            return 3 if operation.status is Status.HELD else 2, 0, operation.deadline_at
+                return 1, operation.deadline_at
+            return 3 if operation.status is Status.HELD else 2, operation.deadline_at
 
         return key
 
@@ -296,7 +291,7 @@ class Board:
         for operation in sorted(ended, key=lambda o: o.change)[: max(0, len(ended) - MAX_ENDED)]:
             key = operation.operation_id
             del self.operations[key], self._ended[key]
-            self._facts.pop(key, None)
+            self._tally.drop(self._facts.pop(key))
 
     def _is_kept(self, operation_id: str) -> bool:
         return operation_id in self.questions or operation_id in self.marked or operation_id in self.pinned

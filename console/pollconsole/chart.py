@@ -24,7 +24,9 @@ _ASKED: Final = ("polled", "faulted", "answer_lost")
 
 
 def chart_lines(events: Sequence[Mapping[str, Any]], name: int) -> list[Line]:
-    """`waits  __.:=+#  5 s - 2 min` and `answers  222!22`; empty before the first answer.
+    """`waits  __.:=+#  5 s _ to # 2 min` and `answers  222!22`; empty before the first answer.
+
+    One sign for each wait between two requests, and one for that until the next, if it is planned.
 
     Args:
         events: documents of `audit show --json`.
@@ -33,7 +35,7 @@ def chart_lines(events: Sequence[Mapping[str, Any]], name: int) -> list[Line]:
     asked = [event for event in events if event.get("event") in _ASKED][-MAX_DRAWN:]
     if not asked:
         return []
-    waits = [wait for event in asked if (wait := _wait_ms(event)) is not None]
+    waits = _waits(asked)
     lines: list[Line] = []
     if waits:
         low, high = min(waits), max(waits)
@@ -55,9 +57,12 @@ def _answer(event: Mapping[str, Any]) -> tuple[str, str]:
     return str(code // 100), "good" if code < 300 else "attention"
 
 
-def _wait_ms(event: Mapping[str, Any]) -> int | None:
-    begun, ends = instant_of(event.get("at")), instant_of(event.get("next_poll_at"))
-    return None if begun is None or ends is None or ends < begun else ends - begun
+def _waits(asked: Sequence[Mapping[str, Any]]) -> list[int]:
+    """ms from each answer to when the next request went out, whatever had been planned; then to the planned one."""
+    sent = [instant_of(event.get("sent_at") or event.get("at")) for event in asked]
+    last = instant_of(asked[-1].get("next_poll_at"))
+    known = zip((instant_of(event.get("at")) for event in asked), [*sent[1:], last], strict=True)
+    return [max(0, ends - begun) for begun, ends in known if begun is not None and ends is not None]
 
 
 def instant_of(value: Any) -> int | None:

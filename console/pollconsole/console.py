@@ -24,7 +24,7 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
-from pollconsole import attention, bridge, memory
+from pollconsole import attention, bridge, collector, memory
 from pollconsole.beats import other_core
 from pollconsole.core_thread import CoreThread
 from pollconsole.mailbox import CoreRole
@@ -46,6 +46,8 @@ TITLE: Final = "pollconsole"
 LATER: Final = ("screens.detail", "screens.queue", "screens.card", "screens.group", "screens.text", "palette")
 """Of this package: what the next keys will want; imported one by one once the first rows are there."""
 LATER_S: Final = 0.5
+COLLECT_S: Final = 1.0
+"""From the first frame on; then garbage is collected whether there are rows or not."""
 
 
 class ConsoleApp(OpeningApp):
@@ -100,6 +102,7 @@ class ConsoleApp(OpeningApp):
         bridge.watch_loop()
         self.set_interval(TICK_S, self._tick)
         self._first = self.set_interval(FIRST_TICK_S, self._first_tick)
+        self.set_timer(COLLECT_S, collector.wake)
         for number, act in (
             (signal.SIGHUP, self.guard_terminal_gone),
             (signal.SIGTERM, self._told_to_end),

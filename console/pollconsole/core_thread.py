@@ -18,14 +18,13 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
-from pollconsole.core_feed import Feed
-from pollconsole.core_polling import Polling
 from pollconsole.core_told import Told
 from pollconsole.mailbox import CoreRole, Delta
 from pollcore.facts import Escalation, Moment, Operation, PollconsoleError
 
 if TYPE_CHECKING:
     from pollconsole import bridge
+    from pollconsole.core_feed import Feed
 
 T = TypeVar("T")
 
@@ -211,6 +210,9 @@ class CoreThread:
         self._core, self._clock = core, core.clock
         if self._seen.is_set():
             self._painted.set()
+        from pollconsole.core_feed import Feed  # not before the first rows
+        from pollconsole.core_polling import Polling
+
         self._told.note("open", f"the store is open, process {os.getpid()}")
         polled = Polling(core, self._told, self._stop, read_only=self.read_only)
         self._feed = Feed(core, self._told, polled, read_only=self.read_only)

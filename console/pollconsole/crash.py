@@ -9,7 +9,6 @@ Source: spec K1 (crash screens, tracebacks), V3.
 from __future__ import annotations
 
 import os
-import secrets
 import traceback
 from pathlib import Path
 from typing import Final
@@ -37,7 +36,7 @@ def scrubbed(error: BaseException) -> str:
 
 def record(error: BaseException, home: Path | None) -> tuple[str, Path | None]:
     """Write the scrubbed trace to a file that only its owner reads; (reference, path or None where it cannot be)."""
-    reference = secrets.token_hex(4)
+    reference = os.urandom(4).hex()
     if home is None:
         return reference, None
     path = home / FOLDER / f"{reference}.txt"

@@ -63,6 +63,22 @@ def cut(value: str, width: int) -> str:
     return head.rstrip(" ") + ELLIPSIS
 
 
+def cut_front(value: str, width: int) -> str:
+    """The end of *value* in at most *width* cells, an ellipsis before it: of an address or a path, what tells it from
+    others. It begins at a part of it unless that leaves next to nothing: half a host may be read as another host."""
+    if cell_len(value) <= width:
+        return value
+    if width <= 0:
+        return ""
+    at = len(value)
+    left = width - 1
+    while at and (left := left - cell_len(value[at - 1])) >= 0:
+        at -= 1
+    tail = value[at:]
+    slash = tail.find("/")
+    return ELLIPSIS + (tail[slash:] if slash >= 0 and (len(tail) - slash) * 4 >= len(tail) else tail)
+
+
 def width_of(line: Line) -> int:
     """Cells of a whole line."""
     return sum(cell_len(piece) for piece, _ in line)
@@ -124,20 +140,25 @@ def beside(left: Line, right: Line, width: int) -> Line:
 def wrap(line: Line, width: int, *, indent: int = 0) -> list[Line]:
     """Break *line* between words into lines of at most *width* cells; further lines start with *indent* spaces.
 
-    A word that is longer than a line is broken inside. At most `MAX_WRAPPED` lines; the last then ends in an ellipsis.
+    A word that is longer than a line is broken inside, a path behind one of its parts if it can. At most `MAX_WRAPPED`
+    lines; the last then ends in an ellipsis.
     """
     width = max(1, width)
+    # where nothing else would fit on a line, it begins at its edge
+    indent = indent if indent < width else 0
     done: list[Line] = []
     current: list[Span] = []
     used = 0
     for word, role in _words(line):
+        if len(done) > MAX_WRAPPED:
+            break
         cells = cell_len(word)
         if used + cell_len(word.rstrip(" ")) > width and used > 0 and current:
             done.append(_without_end_space(current))
             current, used = [(" " * indent, "text")] if indent else [], indent
             word = word.lstrip(" ")
             cells = cell_len(word)
-        while used + cell_len(word.rstrip(" ")) > width:
+        while word and len(done) <= MAX_WRAPPED and used + cell_len(word.rstrip(" ")) > width:
             head = _head(word, width - used)
             current.append((head, role))
             done.append(tuple(current))
@@ -169,12 +190,14 @@ def _words(line: Line) -> Iterable[Span]:
 
 
 def _head(word: str, cells: int) -> str:
-    """The longest beginning of *word* in at most *cells* cells, at least one character."""
+    """The longest beginning of *word* in at most *cells* cells, at least one character; of a path whole parts, where
+    they take half of that."""
     used = 0
     for at, character in enumerate(word):
         used += cell_len(character)
         if used > cells and at > 0:
-            return word[:at]
+            parts = word.rfind("/", 0, at) + 1
+            return word[:parts] if parts * 2 >= at and word[parts:].rstrip(" ") else word[:at]
     return word
 
 

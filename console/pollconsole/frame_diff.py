@@ -10,6 +10,7 @@ Read by source, Textual 8.2.8: `LayoutUpdate` (whole frames) and `ChopsUpdate` (
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import repeat
 from typing import Final
 
 from rich.cells import cell_len
@@ -52,7 +53,7 @@ class Picture:
         for y, first, last in self.take(update):
             row = self._rows[y]
             for start, end, style in _runs(row, first, last):
-                words = "".join(cell[0] for cell in row[start:end] if cell is not None)
+                words = _words(row[start:end])
                 colours.setdefault(style, []).append(f"\x1b[{y + 1};{start + 1}H{words}")
         system = console._color_system or ColorSystem.TRUECOLOR
         return "".join(_coloured(style, "".join(moves), system) for style, moves in colours.items())
@@ -61,6 +62,9 @@ class Picture:
         row = self._rows.setdefault(y, [])
         if len(row) < x + len(cells):
             row.extend([None] * (x + len(cells) - len(row)))
+        if not any(row[x + first : x + last]):  # nothing is known of what stands there: the first frame, a new size
+            row[x + first : x + last] = cells[first:last]
+            return [(y, x + first, x + last)] if first < last else []
         differs = [at for at in range(first, last) if row[x + at] != cells[at]]
         if not differs:
             return []
@@ -84,7 +88,7 @@ def cells_of(strip: Strip) -> list[Cell]:
         if control:
             continue
         if text.isascii():
-            cells.extend((character, style) for character in text)
+            cells.extend(zip(text, repeat(style), strict=False))
             continue
         widths = [cell_len(character) for character in text]
         if sum(widths) != cell_len(text) or 0 in widths:  # characters that join: one piece
@@ -113,16 +117,25 @@ def _pieces(update: LayoutUpdate | ChopsUpdate) -> Iterator[tuple[int, int, int,
 
 
 def _is_plain(cells: list[Cell] | list[Cell | None]) -> bool:
-    return all(cell is None or (cell[0].isascii() and cell[0] != "") or cell[0] in ONE_CELL for cell in cells)
+    words = _words(cells)
+    if len(words) != sum([cell is not None for cell in cells]):  # wide characters, or characters that join
+        return False
+    return words.isascii() or all(character.isascii() or character in ONE_CELL for character in set(words))
+
+
+def _words(cells: list[Cell] | list[Cell | None]) -> str:
+    return "".join([cell[0] for cell in cells if cell is not None])
 
 
 def _runs(row: list[Cell | None], first: int, last: int) -> Iterator[tuple[int, int, Style | None]]:
     """Neighbours of one style."""
-    start = first
-    for at in range(first + 1, last + 1):
-        if at == last or _style(row[at]) != _style(row[start]):
-            yield start, at, _style(row[start])
-            start = at
+    start, style = first, _style(row[first])
+    for at in range(first + 1, last):
+        other = _style(row[at])
+        if other is not style and other != style:  # mostly the same object, and comparing two is slow
+            yield start, at, style
+            start, style = at, other
+    yield start, last, style
 
 
 def _style(cell: Cell | None) -> Style | None:

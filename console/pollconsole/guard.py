@@ -17,7 +17,6 @@ from collections.abc import Callable
 
 from pollconsole import guard_words as words
 from pollconsole.guard_facts import (
-    _SEAL,
     BARE_MODIFIERS,
     LETTER_POOL,
     Choice,
@@ -28,6 +27,7 @@ from pollconsole.guard_facts import (
     OpenCard,
     State,
     Way,
+    proven,
 )
 from pollconsole.guard_fence import Fence, Silence
 from pollconsole.guard_steps import Held, Steps, step_record
@@ -301,7 +301,7 @@ class Guard:
             return
         assert self._card is not None
         record = self._steps.record(held, self._card, terminal=self._terminal, rejected=self._rejected)
-        self._outcome = Evidence(_SEAL, record)
+        self._outcome = proven(record)
         self._held = None
         self._state = State.DECIDED
 

@@ -6,8 +6,9 @@ One job: the card as its author describes it, and the guard's three lines as pla
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Final
+
+import msgspec
 
 from pollconsole.guard_facts import NAVIGATION, Choice, GuardView
 from pollconsole.words import counted
@@ -15,8 +16,7 @@ from pollconsole.words import counted
 BAR_CELLS: Final = 20
 
 
-@dataclass(frozen=True)
-class GuardedCard:
+class GuardedCard(msgspec.Struct, frozen=True):
     """A card as the guard sees it.
 
     ``card_digest`` names the object that a decision executes. ``lines``: all text of the card that matters, as drawn;
@@ -30,7 +30,7 @@ class GuardedCard:
     card_digest: str
     lines: tuple[str, ...]
     choices: tuple[Choice, ...]
-    confirm_lines: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    confirm_lines: Mapping[str, tuple[str, ...]] = {}
     navigation: frozenset[str] = NAVIGATION
     place: Callable[[str], int] | None = None
 

@@ -6,13 +6,12 @@ clock, no terminal; whether a key counts is not decided here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from pollconsole.guard_facts import Choice, EvidenceRecord, OpenCard, StepRecord
 
 
-@dataclass(frozen=True)
-class Held:
+class Held(msgspec.Struct, frozen=True):
     """A key that is held back until it is known to stand alone."""
 
     key: str

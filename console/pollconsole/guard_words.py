@@ -36,10 +36,10 @@ def not_confirmed(seconds: float) -> str:
 
 def partly_shown(missing: str, place: int | None) -> str:
     """*place* of the line *missing*: negative is above the visible part, positive below it; None: unknown."""
-    if place == 0:
-        return f"not all was on the screen yet ({missing})"
-    way = "to the end" if place is None else "up" if place < 0 else "down"
-    return f"not all is on the screen: scroll {way} ({missing})"
+    if place:
+        return f"not all of the card was on the screen yet: scroll {'up' if place < 0 else 'down'}"
+    way = "scroll to the end" if place is None else "this line is missing"
+    return f'not all of the card was on the screen yet: {way}: "{missing}"'
 
 
 def message(state: State, reason: str) -> str:

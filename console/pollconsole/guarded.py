@@ -25,12 +25,12 @@ once; the screen closes the card then. Leaving it decides nothing.
 
 from __future__ import annotations
 
-import secrets
+import random
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
+import msgspec
 from textual import events
 from textual.driver import Driver
 from textual.filter import LineFilter
@@ -63,8 +63,7 @@ MAX_HELD_NOTICES: Final = 20
 """Notices kept while a card is open; older ones are dropped."""
 
 
-@dataclass
-class _Opened:
+class _Opened(msgspec.Struct):
     card: GuardedCard
     screen: Screen[Any]
     size: Size
@@ -83,7 +82,7 @@ class GuardedApp(FrugalApp[ReturnType], Generic[ReturnType]):
     guard_clock: Callable[[], float] = staticmethod(time.monotonic)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        self._guard = Guard(chance=secrets.randbelow, times=self.guard_times)
+        self._guard = Guard(chance=random.SystemRandom().randrange, times=self.guard_times)
         self._guard_driver: StampingDriver | None = None
         self._guard_opened: _Opened | None = None
         self._guard_delivered = 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 
@@ -17,6 +18,30 @@ def replace(path: Path, text: str) -> None:
     Raises:
         OSError: it cannot be written; what was there is there still.
     """
+    with _beside(path, text) as temporary:
+        os.replace(temporary, path)  # noqa: PTH105
+
+
+def create(path: Path, text: str) -> None:
+    """Put *text* where nothing is.
+
+    Raises:
+        FileExistsError: something is there, be it a link that leads nowhere.
+        OSError: it cannot be written; nothing is there.
+    """
+    with _beside(path, text) as temporary:
+        try:
+            os.link(temporary, path)
+        except FileExistsError:
+            raise
+        except OSError:  # a file system without links
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+            os.replace(temporary, path)  # noqa: PTH105
+
+
+@contextlib.contextmanager
+def _beside(path: Path, text: str) -> Iterator[str]:
+    """A file of mode 0600 beside *path* that holds *text*; it is taken away again where it was not moved."""
     temporary = ""
     try:
         with tempfile.NamedTemporaryFile(
@@ -24,8 +49,7 @@ def replace(path: Path, text: str) -> None:
         ) as file:
             temporary = file.name  # made with mode 0600
             file.write(text)
-        os.replace(temporary, path)  # noqa: PTH105
-    except OSError:
+        yield temporary
+    finally:
         with contextlib.suppress(OSError):
             Path(temporary).unlink()
-        raise

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
+from pollconsole import bridge
 from pollconsole.key_names import ACTIONS, CARD_KEYS, EVERYWHERE, FIXED, SCREENS, key_name, known_keys, shown
 
 FILE: Final = "keys.toml"
@@ -57,11 +58,9 @@ def read(home: Path | None) -> KeyMap:
         return KeyMap()
     path = home / FILE
     try:
-        if not path.exists():
-            return KeyMap()
-        if not path.is_file() or path.stat().st_size > MAX_BYTES:
-            return KeyMap({}, (f"{FILE}: is no file of at most {MAX_BYTES:,} bytes; the default keys hold",))
-        text = path.read_text("utf-8")
+        text = bridge.read_plain(path, MAX_BYTES).decode("utf-8")
+    except FileNotFoundError:
+        return KeyMap()
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "it is no UTF-8 text"
         return KeyMap({}, (f"{FILE}: cannot be read: {why}; the default keys hold",))

@@ -31,6 +31,9 @@ _HIDDEN: Final = frozenset({*help_keys.MOVES, "command_palette"})
 class Palette(CommandPalette):
     """The list of commands, over whatever screen is on top; laid out as steadily as our own screens."""
 
+    # the library breaks words into lines of no cells, and then itself, where a terminal leaves the list no room
+    CSS = "Palette CommandList { min-width: 8; }"
+
     def _screen_resized(self, size: Size) -> None:  # noqa: ARG002
         super()._screen_resized(self.app.size)
 

@@ -19,7 +19,7 @@ PLAIN: Final[Mapping[str, str]] = {
     "removed_or_reordered": "links were removed or moved",
     "truncated": "links at the end are gone, although the anchor or a checkpoint knows them",
     "torn_last_write": "a crash cut the last write; the next writer repairs it, on record",
-    "missing": "there is no chain where one should be",
+    "missing": "the chain, the record of its keys, or its anchor is not where it was put",
     "unsigned_tail": "whole; the newest links are under no checkpoint and no anchor yet, which the next one mends",
     "other_log": "this is the log of another home, or links of one are in it",
 }

@@ -35,8 +35,8 @@ class Column(msgspec.Struct, frozen=True):
 COLUMNS: Final = (
     Column("operation", "OPERATION", 9),
     Column("provider", "PROVIDER", 6, least=79),
-    Column("status", "STATUS", 9),
-    Column("state", "JOB SAYS", 8, least=79),
+    Column("status", "STATUS", 11),
+    Column("state", "JOB SAYS", 7, least=79),
     Column("next", "NEXT", 6, right=True, least=44),
     Column("left", "LEFT", 8, right=True),
     Column("requests", "REQS", 4, right=True, least=56),
@@ -51,10 +51,11 @@ WANTED: Final[Mapping[str, int]] = {"operation": 15, "provider": 24, "requests":
 SIZED: Final[Mapping[str, int]] = {"operation": 9, "provider": 8, "requests": 4, "failures": 4, "limited": 4}
 """Columns that are as wide as their texts, and the fewest cells that they want."""
 MAX_OPERATION: Final = 24
+_HEADS: Final[Mapping[str, tuple[str, str]]] = {"requests": ("REQS", "REQUESTS"), "state": ("JOB", "JOB SAYS")}
 _GROWTH: Final = (
     *(("requests", 15), ("failures", 9), ("limited", 9)),  # a figure that is cut says another thing
-    *(("operation", 15), ("provider", 8), ("status", 11), ("provider", 14), ("operation", MAX_OPERATION)),
-    *(("state", 16), ("provider", 24), ("status", 19), ("note", 80)),
+    *(("operation", 15), ("provider", 8), ("provider", 14), ("operation", MAX_OPERATION)),
+    *(("state", 16), ("provider", 24), ("note", 80)),
 )
 """Who may grow to how many cells, one after the other, as long as there is room."""
 
@@ -71,13 +72,15 @@ def columns_for(width: int, wanted: Mapping[str, int] = WANTED) -> tuple[Column,
             spare -= more
     cells["operation"] += max(0, spare)  # where nothing else has use for it
     return tuple(
-        msgspec.structs.replace(
-            column,
-            width=cells[column.key],
-            head="REQUESTS" if column.key == "requests" and cells["requests"] >= len("REQUESTS") else column.head,
-        )
+        msgspec.structs.replace(column, width=cells[column.key], head=_head(column, cells[column.key]))
         for column in chosen
     )
+
+
+def _head(column: Column, cells: int) -> str:
+    """Its name, or the one for fewer or more cells: no name is cut."""
+    fewer, more = _HEADS.get(column.key, (column.head, column.head))
+    return more if cells >= len(more) else fewer
 
 
 def cells_of(operation: Operation) -> tuple[int, ...]:

@@ -14,6 +14,7 @@ from rich.cells import cell_len
 
 from pollconsole import short_words, words
 from pollconsole.draw import Span, fit
+from pollconsole.due import PASSED, next_at, time_left
 from pollconsole.row_columns import Column
 from pollconsole.safe import safe
 from pollcore.facts import (
@@ -26,7 +27,7 @@ from pollcore.facts import (
     Operation,
     Status,
     clock_time,
-    deadline_left,
+    lost_actions,
 )
 
 LOW_PART: Final = 0.10
@@ -53,6 +54,9 @@ SOURCE_WORDS: Final[dict[DelaySource, str]] = {
     DelaySource.MANUAL_EXTENSION: "after a grant",
     DelaySource.SHARED_COOLDOWN: "shared cool-down",
     DelaySource.ORIGIN_DOWN: "origin is down, one asks for all",
+    DelaySource.PAUSED: "paused by hand",
+    DelaySource.CAPPED: "the provider's caps are full",
+    DelaySource.TOKEN_PENDING: "a token is being bought",
 }
 
 
@@ -90,8 +94,8 @@ def row(
     cells = []
     for column in columns:
         words_, role = cell(column.key, operation, now, asked, polled)
-        if column.key == "status" and cell_len(words_) > column.width:
-            words_ = words_[:GLYPH] + short_words.status(operation.status, column.width - GLYPH)
+        if column.key == "status":
+            words_ = words_[:GLYPH] + short_words.status(operation.status)
         elif column.key == "note" and cell_len(words_) > column.width:
             words_, role = note_span(operation, now, asked, short=True)
         cells.append((fit(words_, column.width, right=column.right), role))
@@ -109,8 +113,8 @@ def status_span(operation: Operation, asked: bool) -> Span:
 def next_span(operation: Operation, now: Moment, *, polled: bool = True) -> Span:
     """When the next request goes out; a held one shows when the hold ends. Not *polled*: no core lives, so nothing
     whose time has passed goes out now."""
-    at = operation.hold_until if operation.status is Status.HELD else operation.next_poll_at
-    if operation.status not in (Status.WAITING, Status.HELD) or at is None:
+    at = next_at(operation)
+    if at is None:
         return words.NOTHING, "faint"
     left = at - now.wall
     if left <= 0 and not polled:
@@ -126,17 +130,11 @@ def left_span(operation: Operation, now: Moment) -> Span:
         return words.NOTHING, "faint"
     left = time_left(operation, now)
     if left <= 0:
-        return "over", "danger"
+        return PASSED, "danger"
     whole = max(1, operation.deadline_at - operation.started_at)
     if left < whole * LOW_PART:
         return countdown(left) + "!", "danger"
     return countdown(left), "text"
-
-
-def time_left(operation: Operation, now: Moment) -> int:
-    """ms until nothing may be asked any more."""
-    left = deadline_left(operation, now)
-    return left if operation.useful_until is None else min(left, operation.useful_until - now.wall)
 
 
 def budget_span(used: int, allowed: int) -> Span:
@@ -183,6 +181,16 @@ def low_from(operation: Operation) -> LowFrom | None:
     return LowFrom(spent, ends - part, operation.deadline_boot - part, operation.boot_id)
 
 
+def note_spans(operation: Operation, now: Moment, asked: bool, did: str | None) -> tuple[Span, ...]:
+    """Why it stands where it stands, then what a decision of this console did last; neither hides the other."""
+    note = note_span(operation, now, asked)
+    if did is None:
+        return (note,)
+    if not note[0] or (operation.status is Status.WAITING and note[1] == "muted"):
+        return ((did, "good"),)  # where it merely waits on, who set its delay is told by the detail
+    return note, (f"; decided: {did}", "good")
+
+
 def note_span(operation: Operation, now: Moment, asked: bool, *, short: bool = False) -> Span:
     """Why it stands where it stands, in a few words. *short*: by the short forms of reason and detail."""
     reason, detail = operation.stop_reason, operation.stop_detail
@@ -196,6 +204,9 @@ def note_span(operation: Operation, now: Moment, asked: bool, *, short: bool = F
         return f"held until {words.clock(operation.hold_until, now.wall)}", "held"
     if operation.status is Status.SUCCEEDED and operation.result is not None:
         return f"permits {safe(operation.result.permits, MAX_CELL)}", "good"
+    lost = () if operation.status.is_end else lost_actions(operation)
+    if lost:
+        return lost[-1].partition(",")[0] if short else lost[-1], "attention"
     if operation.last_fault is not None:
         return f"last request: {safe(operation.last_fault, MAX_CELL)}", "danger"
     if operation.delay_source is not None and operation.status is Status.WAITING:

@@ -16,13 +16,8 @@ from rich.cells import cell_len
 from pollconsole import words
 from pollcore.facts import Status, StopDetail, StopReason
 
-STATUS: Final[dict[Status, str]] = {
-    Status.AWAITING_APPROVAL: "approve",
-    Status.ESCALATED: "decide",
-    Status.SUCCEEDED: "success",
-    Status.CANCELLED: "cancel",
-}
-"""A status whose word does not fit into the narrowest column of the table, beside its sign."""
+STATUS: Final[dict[Status, str]] = {Status.AWAITING_APPROVAL: "approval"}
+"""The one status whose word no column has room for: in the table, whatever its width, this stands for it."""
 REASON: Final[dict[StopReason, str]] = {
     StopReason.DEADLINE_EXCEEDED: "deadline",
     StopReason.GUIDANCE_BEYOND_DEADLINE: "told too late",
@@ -72,10 +67,9 @@ DETAIL: Final[dict[StopDetail, str]] = {
 """Only those that are shortened; another one is its own words (`wrong_job`: `wrong job`)."""
 
 
-def status(of: Status, cells: int) -> str:
-    """The word of a status, or its short form where *cells* do not hold it."""
-    word = words.STATUS[of][1]
-    return word if cell_len(word) <= cells else STATUS.get(of, word)
+def status(of: Status) -> str:
+    """The word of a status in the table: one at every width."""
+    return STATUS.get(of, words.STATUS[of][1])
 
 
 def reason(of: StopReason, cells: int) -> str:

@@ -8,13 +8,13 @@ It decides nothing: the guard's machine does. Knows no terminal: `driver` has th
 from __future__ import annotations
 
 import os
-import secrets
+import random
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+import msgspec
 from textual import events
 from textual.driver import Driver
 from textual.message import Message
@@ -29,6 +29,8 @@ KEEP_TITLE: Final = "\x1b[22;2t"
 RESTORE_TITLE: Final = "\x1b[23;2t"
 """A stack of titles in the terminal (xterm, and most since); others ignore both."""
 _STAMP: Final = "_pollconsole_stamp"
+_CHANCE: Final = random.SystemRandom()
+"""The system's, as `secrets` uses it; that module imports four others, and rows would wait for them."""
 
 
 class Pointer(events.Event, bubble=False):
@@ -39,8 +41,7 @@ class TerminalGone(events.Event, bubble=False):
     """The terminal hung up or its input ended. Sent once."""
 
 
-@dataclass(frozen=True, eq=False)
-class Stamp:
+class Stamp(msgspec.Struct, frozen=True, eq=False):
     """Proof of where an event came from. ``at``: monotonic seconds of the input thread when its bytes were read."""
 
     driver: StampingDriver
@@ -218,8 +219,8 @@ class StampingDriver(_Base):
 
         The first row is left out: some terminals send ``CSI 1;2R`` for shift+F3. Cursor and attributes are restored.
         """
-        row = 2 + secrets.randbelow(max(1, rows - 1))
-        column = 1 + secrets.randbelow(max(1, columns))
+        row = 2 + _CHANCE.randrange(max(1, rows - 1))
+        column = 1 + _CHANCE.randrange(max(1, columns))
         self._write_query(f"\x1b7\x1b[{row};{column}H\x1b[6n\x1b8")
         return row, column
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
 
+import msgspec
 from textual import events
 from textual._xterm_parser import XTermParser
 from textual.message import Message
@@ -65,16 +65,14 @@ class Kind(Enum):
     JUNK = auto()
 
 
-@dataclass(frozen=True)
-class Token:
+class Token(msgspec.Struct, frozen=True):
     """One whole unit of input."""
 
     kind: Kind
     text: str
 
 
-@dataclass(frozen=True)
-class Parsed:
+class Parsed(msgspec.Struct, frozen=True):
     """One event and how it came. ``isolated``: it was all that its read held, and no modifier but shift was down."""
 
     message: Message

@@ -12,12 +12,12 @@ from typing import Any
 
 from textual.filter import LineFilter, Monochrome, NoColor
 
-from pollconsole import theme_choice, theme_files
+from pollconsole import theme_choice, theme_files, themes
 from pollconsole.guarded import GuardedApp
 from pollconsole.screens.base import ConsoleScreen
 from pollconsole.state import State
 from pollconsole.theme_choice import Colours
-from pollconsole.themes import DEFAULT, Loaded
+from pollconsole.themes import DEFAULT, SHIPPED, Loaded
 
 
 class ThemedApp(GuardedApp[int]):
@@ -31,27 +31,54 @@ class ThemedApp(GuardedApp[int]):
         self._no_colour = NoColor()
         super().__init__(**options)
         self.home = home
-        self.loaded_themes: list[Loaded] = []
+        self._themes: list[Loaded] = []
+        self._has_all = False
         self.theme_complaints: list[str] = []
-        self._load_themes()
-        self.worn = self._theme_at_start()
-        self.theme = self.worn.theme.name
+        chosen = None if self.colours is Colours.NONE else theme_choice.remembered(self.home)
+        self._load_themes(only=chosen or theme_choice.fallback(self.colours))
+        self.worn = self._theme_at_start(chosen)
+        self._begin_in(self.worn)
 
-    def _load_themes(self) -> None:
-        self.loaded_themes, self.theme_complaints = theme_files.available(self.home)
-        for loaded in self.loaded_themes:
+    def _load_themes(self, only: str | None = None) -> None:
+        """All of them; or *only* this one, where it is a shipped one and there is none of the user's own to check."""
+        if only in SHIPPED and not theme_files.has_own(self.home):
+            self._themes, self.theme_complaints = [themes.shipped_as(only)], []
+        else:
+            self._themes, self.theme_complaints = theme_files.available(self.home)
+            self._has_all = True
+        for loaded in self._themes:
             self.register_theme(loaded.theme)
 
-    def _theme_at_start(self) -> Loaded:
+    @property
+    def loaded_themes(self) -> list[Loaded]:
+        """All that can be worn; those that a start left out are read when somebody asks."""
+        if not self._has_all:
+            self._load_themes()
+        return self._themes
+
+    def _begin_in(self, loaded: Loaded) -> None:
+        """Wear *loaded* from the first frame on. Assigned to `theme`, it would have the stylesheet parsed twice and the
+        first frame laid out twice; what else is done then is done here.
+
+        Read by source, Textual 8.2.8: `App._watch_theme`.
+        """
+        self.set_reactive(ThemedApp.theme, loaded.theme.name)
+        self.stylesheet.set_variables(self.get_css_variables())
+        self._refresh_truecolor_filter(self.ansi_theme)
+        self.add_class(f"-theme-{loaded.theme.name}", update=False)
+        self.set_class(loaded.dark, "-dark-mode", update=False)
+        self.set_class(not loaded.dark, "-light-mode", update=False)
+
+    def _theme_at_start(self, chosen: str | None) -> Loaded:
         """What was chosen last; without colours the one that needs none; else what this terminal shows well."""
-        by_name = {each.name: each for each in self.loaded_themes}
-        fallback = by_name.get(theme_choice.fallback(self.colours), by_name[DEFAULT])
-        name = theme_choice.remembered(self.home)
-        if name is None or self.colours is Colours.NONE:
-            return fallback
-        if name not in by_name:
-            self.theme_complaints.append(f"theme {name!r} is not there any more: {fallback.name} is worn, T shows all")
-        return by_name.get(name, fallback)
+        by_name = {each.name: each for each in self._themes}
+        if chosen is not None and chosen in by_name:
+            return by_name[chosen]
+        fallback = by_name.get(theme_choice.fallback(self.colours)) or by_name[DEFAULT]
+        if chosen is not None:
+            gone = f"theme {chosen!r} is not there any more: {fallback.name} is worn, T shows all"
+            self.theme_complaints.append(gone)
+        return fallback
 
     def say_theme_complaints(self) -> None:
         """Put what is wrong with theme files among the messages."""
@@ -81,7 +108,7 @@ class ThemedApp(GuardedApp[int]):
         self.say_theme_complaints()
         notice = self.theme_complaints[0] if self.theme_complaints else ""
         if self.colours is Colours.NONE:
-            notice = "colours are off (NO_COLOR, or a terminal without): weight alone is seen of a theme"
+            notice = "colours are off (NO_COLOR, or this terminal): only a theme's weight is seen"
         self.push_screen(
             ThemeScreen(self.state, self.loaded_themes, self.worn, wear=self.wear, keep=self._keep_theme, notice=notice)
         )

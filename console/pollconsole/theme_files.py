@@ -5,13 +5,12 @@ Job: folder -> themes and complaints. Must not know: what a field means, screens
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from pollconsole import theme_contrast, themes
+from pollconsole import bridge, themes
 from pollconsole.safe import safe
 from pollconsole.themes import Loaded
 from pollcore.facts import Refused
@@ -41,6 +40,19 @@ def available(home: Path | None) -> tuple[list[Loaded], list[str]]:
     return list(found.values()), said
 
 
+def has_own(home: Path | None) -> bool:
+    """Whether there may be themes of the user's own; True too where that cannot be seen, which `available` tells."""
+    if home is None:
+        return False
+    try:
+        (home / FOLDER).lstat()
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
 def _files(folder: Path, said: list[str]) -> list[Path]:
     try:
         paths = sorted(path for path in folder.iterdir() if path.suffix == ".toml")
@@ -55,17 +67,16 @@ def _files(folder: Path, said: list[str]) -> list[Path]:
 
 
 def _load(path: Path, bases: Mapping[str, Loaded], said: list[str]) -> Loaded | None:
+    import hashlib  # not for a start without files of one's own
+
+    from pollconsole import theme_contrast
+
     where = f"{FOLDER}/{safe(path.name, 40)}"
     left_out = "; the theme is left out"
     try:
         if not _NAME.fullmatch(path.stem):
             raise Refused(f"{safe(path.name, 40)}: a name is 1 to 24 of a-z, 0-9 and '-'; rename the file")
-        if not path.is_file():  # a pipe would hold up whoever opens it
-            raise Refused(f"{path.name}: no regular file; take it away")
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-        if len(data) > MAX_BYTES:
-            raise Refused(f"{path.name}: over {MAX_BYTES // 1024} KiB; a theme has some thirty lines")
+        data = bridge.read_plain(path, MAX_BYTES)
         mark = "-" + hashlib.sha256(data).hexdigest()[:MARK_LENGTH]
         loaded = themes.read(path.stem, data.decode("utf-8"), bases=bases, mark=mark)
     except UnicodeDecodeError as error:

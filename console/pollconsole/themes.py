@@ -13,10 +13,8 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from importlib import resources
-from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from rich.style import Style
 from textual.color import Color, ColorParseError
@@ -24,6 +22,9 @@ from textual.theme import BUILTIN_THEMES, Theme
 
 from pollconsole.safe import safe
 from pollcore.facts import Refused
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
 
 COLOURS: Final = ("background", "surface", "panel", "foreground", "primary", "accent", "warning", "error", "success")
 """Textual's own, all needed."""
@@ -142,12 +143,19 @@ def folder() -> Traversable:
     checkout = Path(__file__).resolve().parents[2]
     if (checkout / "pyproject.toml").is_file() and (checkout / "themes").is_dir():
         return checkout / "themes"
+    from importlib import resources  # some ms that a checkout's start is spared
+
     return resources.files("pollconsole") / "themes"
 
 
 def shipped() -> list[Loaded]:
     """The themes that come with the program, in the order of the list."""
-    return [read(name, folder().joinpath(f"{name}.toml").read_text("utf-8")) for name in SHIPPED]
+    return [shipped_as(name) for name in SHIPPED]
+
+
+def shipped_as(name: str) -> Loaded:
+    """The theme that comes with the program under *name*, one of `SHIPPED`."""
+    return read(name, folder().joinpath(f"{name}.toml").read_text("utf-8"))
 
 
 def read(name: str, source: str, *, bases: Mapping[str, Loaded] | None = None, mark: str = "") -> Loaded:

@@ -10,10 +10,16 @@ from datetime import UTC, datetime, tzinfo
 from typing import Final
 
 from pollconsole import words
-from pollcore.facts import SECOND, Instant, clock_time
+from pollcore.facts import SECOND, Instant, Moment, clock_time
 
 JUST_NOW_MS: Final = 2 * SECOND
 """Nearer than this it is 'now'."""
+
+
+def together(now: Moment) -> Moment:
+    """The whole second that *now* is in: what counts down on a screen is counted from it, so that two places that tell
+    of one end say the same and go on in the same frame."""
+    return now.after(-(now.wall % SECOND))
 
 
 def when(at: Instant | None, now: Instant, *, exact: bool, never: str = "never", zone: tzinfo | None = None) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from pollconsole import home_files
+from pollconsole import bridge, home_files
 
 FILE: Final = "ui.json"
 """In the home."""
@@ -23,10 +23,7 @@ def read(home: Path | None) -> dict[str, Any]:
     if home is None:
         return {}
     try:
-        path = home / FILE
-        if not path.is_file() or path.stat().st_size > MAX_BYTES:
-            return {}
-        found = json.loads(path.read_text("utf-8"))
+        found = json.loads(bridge.read_plain(home / FILE, MAX_BYTES).decode("utf-8"))
     except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

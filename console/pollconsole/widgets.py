@@ -120,6 +120,8 @@ class LinesView(ScrollView, can_focus=False):
         self._logical: tuple[Line, ...] = ()
         self._physical: list[Line] = []
         self._wrapped_at = 0
+        self._painted: tuple[Line, ...] | None = None
+        """The lines that were drawn last."""
         self._base = Style.null()
 
     def show(self, lines: Sequence[Line]) -> None:
@@ -159,6 +161,13 @@ class LinesView(ScrollView, can_focus=False):
     def at_end(self) -> bool:
         return self.scroll_offset.y >= self.max_scroll_y
 
+    @property
+    def shows_end(self) -> bool:
+        """Whether the last line is among those that are drawn; not before the lines have a place."""
+        height = self.scrollable_content_region.height
+        drawn = self._painted is self._logical and height > 0
+        return drawn and len(self._physical) - self.scroll_offset.y <= height
+
     def wrap_for(self, width: int) -> None:
         """Wrap to *width* before the first layout, so that the lines are known."""
         if width > 0 and width != self._wrapped_at:
@@ -186,6 +195,7 @@ class LinesView(ScrollView, can_focus=False):
 
     def render_lines(self, crop: Region) -> list[Strip]:
         self._base = self.rich_style  # as in the table
+        self._painted = self._logical
         return super().render_lines(crop)
 
     def render_line(self, y: int) -> Strip:

@@ -220,6 +220,14 @@ class Pty:
         with open(f"/proc/{self.pid}/statm") as f:
             return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
+    def cpu_s(self):
+        """Processor seconds of its process up to now, all threads: what a busy machine changes least."""
+        total = 0
+        for thread in os.listdir(f"/proc/{self.pid}/task"):
+            with contextlib.suppress(OSError), open(f"/proc/{self.pid}/task/{thread}/schedstat") as f:
+                total += int(f.read().split()[0])
+        return total / 1e9
+
     def close(self):
         if self.exit_code is None:
             try:

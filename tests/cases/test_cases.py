@@ -218,7 +218,7 @@ async def run_until_answer(world: World, n: int) -> None:
     await core.__aenter__()
     after(world, n, lambda: setattr(world.clock, "frozen", True))
     running = asyncio.create_task(core.controller().run(asyncio.Event(), watch=False))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             operation = await core.store.operation("op-job-1")
             assert operation is not None
@@ -238,7 +238,7 @@ async def cancel_if_chosen(world: World, core: Core, events: list[dict[str, Any]
             continue
         world.provider.cancel_answer = event["cancel_response"]
         first = asyncio.create_task(core.controller().run(asyncio.Event(), watch=False))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while len(world.provider.of("job-1")) < event["before_request"] - 1:
                 await asyncio.sleep(0)
         first.cancel()

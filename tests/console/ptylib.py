@@ -21,7 +21,7 @@ from typing import Final, Self
 
 import pyte
 
-DEFAULT_WAIT: Final = 30.0
+DEFAULT_WAIT: Final = 60.0
 STEP: Final = 0.01
 _FOREIGN = re.compile(r"\x1b\[[<>=][0-9;]*[a-zA-Z]|\x1b\[\?[0-9;]*\$p")
 _ASK_SYNC = "\x1b[?2026$p"

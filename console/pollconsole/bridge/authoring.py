@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from pollconsole import documents
-from pollconsole.bridge.contracts import card_of, explained
+from pollconsole.bridge.explaining import card_of, explained
 from pollconsole.bridge.saved import fault_view
 from pollcore.facts import Answer, Fault, Instant, Observation, iso
 

@@ -5,14 +5,13 @@ Job: saved answers -> proposals, fields -> text -> a new file. Must not know: qu
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from pollconsole import home_files
 from pollcore.facts import Answer, Refused
 
-FILE_MODE: Final = 0o600
 FOLDER_MODE: Final = 0o700
 
 
@@ -75,6 +74,7 @@ def begin(home: Path | None, name: str, text: str, file: str | None) -> str:
     Raises Refused (code `file`), StoreUnusable: no safe home.
     """
     from pollcore.adapters import places
+    from pollcore.adapters.user_files import why_unwritten
 
     if file is None:
         folder = places.prepare(places.find(None if home is None else str(home))).providers
@@ -86,12 +86,10 @@ def begin(home: Path | None, name: str, text: str, file: str | None) -> str:
     else:
         path = Path(file)
     try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, FILE_MODE)
+        home_files.create(path, text)
     except FileExistsError:
         raise Refused(f"{path}: exists already; nothing is overwritten, choose another name", code="file") from None
     except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or "not a usable path"
-        raise Refused(f"{path}: cannot be written: {why}", code="file") from None
-    with os.fdopen(handle, "w", encoding="utf-8") as target:
-        target.write(text)
+        why = why_unwritten(error) if isinstance(error, OSError) else "not a usable path"
+        raise Refused(f"{path}: cannot be written, and is not there: {why}", code="file") from None
     return str(path)

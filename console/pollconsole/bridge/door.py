@@ -109,14 +109,15 @@ def home_path(home: Path | None) -> Path:
 
 
 def missing_home(home: Path | None) -> str | None:
-    """The path of a home that does not exist, and near names beside it; None: it is there. Makes nothing."""
+    """The path of a home that does not exist, and near names beside it, or of a folder that is none; None: it is there,
+    or an empty folder. Makes nothing."""
     from difflib import get_close_matches
 
-    from pollcore.adapters.places import beside
+    from pollcore.adapters.places import beside, is_foreign
 
     folder = home_path(home)
     if os.path.lexists(folder):
-        return None
+        return f"{folder}: it holds other things and nothing of a home's" if is_foreign(folder) else None
     near = get_close_matches(folder.name, beside(folder), n=3)
     return f"{folder}; did you mean {' or '.join(str(folder.parent / name) for name in near)}?" if near else str(folder)
 

@@ -13,14 +13,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pollconsole import words
+from pollconsole.bridge import contrary
 from pollconsole.bridge.contracts import Known, contracts_known, providers
 from pollconsole.bridge.door import home_path, without_store
-from pollconsole.bridge.keeping import lost_key
+from pollconsole.bridge.keeping import key_file, lost_key
 from pollconsole.bridge.keys import credentials
-from pollconsole.bridge.pauses import pauses
-from pollcore.facts import PollconsoleError, StoreUnusable, iso
+from pollconsole.bridge.pausing import pauses
+from pollcore.facts import PollconsoleError, Refused, StoreUnusable, iso
 
 if TYPE_CHECKING:
+    from pollcore.adapters.config import Config
     from pollcore.assembly import Core
 
 Facts = dict[str, Any]
@@ -35,7 +37,7 @@ def store_path(home: Path | None) -> Path:
 
 def home_faults(home: Path | None) -> list[str]:
     """Why the folder cannot be a home; empty: it can, or it does not exist yet. Makes and changes nothing."""
-    from pollcore.adapters.places import refuse_network
+    from pollcore.adapters.places import can_be_written, refuse_network
 
     folder = home_path(home)
     try:
@@ -47,13 +49,57 @@ def home_faults(home: Path | None) -> list[str]:
     if not stat.S_ISDIR(found.st_mode):
         return [f"{folder}: a symlink or no folder: name the real folder with --home"]
     faults = []
-    if found.st_uid != os.getuid():
+    if found.st_uid != os.getuid() and can_be_written(folder):
         faults.append(f"{folder}: it belongs to another user: name a folder of your own with --home")
     try:
         refuse_network(folder)
     except StoreUnusable as error:
         faults.append(str(error).removeprefix("home "))
     return faults
+
+
+def settings_faults(config: Config) -> list[str]:
+    """What settings name outside themselves and cannot be used: TLS roots, the log's file. Makes nothing."""
+    from pollcore.adapters.transport import tls_context
+
+    found = []
+    if config.network.ca_file is not None:
+        try:
+            tls_context(config.network.ca_file)
+        except Refused as error:
+            found.append(str(config.placed(error)))
+    file = config.log.file
+    if file is not None and not _takes_lines(file):
+        what = f"{file} cannot be written; name a file in a folder that is there, or leave it out"
+        found.append(str(config.refused(("log", "file"), what)))
+    return found
+
+
+def _takes_lines(file: Path) -> bool:
+    """Whether a log's file can be made, or is a plain one that can be written."""
+    return file.is_file() and os.access(file, os.W_OK) if file.exists() else os.access(file.parent, os.W_OK)
+
+
+def key_file_named(home: Path | None) -> str:
+    """`config.toml:2: audit.key_file names the file; `; empty: the settings name none, or cannot be read."""
+    try:
+        found = without_store(home).config
+    except Refused:
+        return ""
+    if found.audit_key_file is None:
+        return ""
+    said = str(found.refused(("audit", "key_file"), ""))
+    return f"{said.removesuffix(': ')} names the file; "
+
+
+def stays_open(home: Path | None) -> str | None:
+    """Why opening the home leaves its folder's mode as it is; None: it closes it to others. Raises OSError."""
+    from pollcore.adapters.places import can_be_written, is_ours
+
+    folder = home_path(home)
+    if not can_be_written(folder):
+        return "a home that is only read stays so"
+    return None if is_ours(folder) else "it holds files of others as well, so it stays so"
 
 
 async def doctor_facts(core: Core) -> Facts:
@@ -64,7 +110,10 @@ async def doctor_facts(core: Core) -> Facts:
     if isinstance(health, dict):
         facts = _store(health) | facts
     if "public_key" in facts:
-        facts["public_key"] = _public_key(facts["public_key"], await lost_key(core))
+        left = _keys_left(core) if facts["public_key"] is None else None
+        facts["public_key"] = _emptied(left) if left else _public_key(facts["public_key"], await lost_key(core))
+    for number, line in enumerate(await contrary.told(core, limit=contrary.LOOKED_AT), 1):
+        facts[f"records {number}"] = {"state": "wrong", "text": line, "mend": contrary.MEND}
     for number, one in enumerate(await pauses(core), 1):
         facts[f"pause {number}"] = {"state": "note", "text": f"{one.text}: nothing is sent to it; only time ends it"}
     named = {info["name"] for info in await credentials(core)}
@@ -73,7 +122,30 @@ async def doctor_facts(core: Core) -> Facts:
 
 async def facts_without_a_store(home: Path | None) -> Facts:
     """The same without opening anything: what settings, keyring and contracts tell. Raises Refused: the settings."""
-    return await _machine(without_store(home), ())
+    core = without_store(home)
+    return await _lost_store(core) | await _machine(core, ())
+
+
+async def _lost_store(core: Core) -> Facts:
+    """`store`, where the anchor, or keys that lie in the home, say that there was one; else nothing."""
+    from pollcore.adapters.audit_facts import BACK, lost_chain
+
+    lost = await lost_chain(core.audit)
+    keys = _keys_left(core)
+    if lost is None and keys is None:
+        return {}
+    why = lost or f"{keys} opens what was sealed in it"
+    return {"store": {"state": "wrong", "text": f"{core.home.database} is gone: {why}", "mend": BACK}}
+
+
+def _keys_left(core: Core) -> Path | None:
+    """The home's own file of keys, which a store made; a file that the settings name may have been there before it."""
+    from pollcore.adapters.audit_places import beside
+
+    if core.config.audit_key_file is not None:
+        return None
+    key = key_file(core)
+    return next((path for path in (key, beside(key)) if path.exists()), None)
 
 
 async def _machine(core: Core, named: Iterable[str], known: Known | None = None) -> Facts:
@@ -91,7 +163,8 @@ async def _machine(core: Core, named: Iterable[str], known: Known | None = None)
     except PollconsoleError as error:
         text = str(error)
         mend = "" if needed else "needed only for providers that want a credential; the audit's keys lie in files here"
-        facts["keyring"] = {"state": "wrong" if needed else "note", "text": f"{text}; {in_use}", "mend": mend}
+        wrong = needed or core.config.keyring_backend is not None
+        facts["keyring"] = {"state": "wrong" if wrong else "note", "text": f"{text}; {in_use}", "mend": mend}
     facts |= _contracts(core, known)
     facts["clock"] = {"state": "ok", "text": f"{iso(core.clock.now().wall)} by this machine's clock"}
     return facts
@@ -122,6 +195,13 @@ def _doubts(view: Mapping[str, Any]) -> list[str]:
 
 def _count(number: int, name: str) -> str:
     return f"{number} {name}" if number == 1 else f"{number} {name}s"
+
+
+def _emptied(key: Path) -> Facts:
+    from pollcore.adapters.audit_facts import BACK
+
+    text = f"the store knows none, and {key} is the key of one that was here: the store was emptied or replaced"
+    return {"state": "wrong", "text": text, "mend": BACK}
 
 
 def _public_key(text: str | None, lost: tuple[str, bool] | None) -> Facts:

@@ -30,13 +30,17 @@ async def credentials(core: Core) -> list[dict[str, Any]]:
     return [documents.credential(info, live) for info in await list_credentials(core.credential_admin.meta)]
 
 
-async def check_credential(core: Core, provider: str, name: str) -> None:
-    """Raises Refused: the provider's contract wants no credential, or none of that name is stored; NotFound."""
+async def check_credential(core: Core, provider: str, name: str, *, by_settings: bool = False) -> None:
+    """Raises Refused: the provider's contract wants no credential, or none of that name is stored; NotFound.
+
+    *by_settings*: the provider's table in `config.toml` names it, not the command.
+    """
     from pollcore.actions.given import check_stored, check_wanted
 
     contract = core.contracts.find(provider)
-    check_wanted(contract, name)
-    await check_stored(core.credentials, name, contract.credential_kind)
+    instance = provider if by_settings else None
+    check_wanted(contract, name, instance)
+    await check_stored(core.credentials, name, contract.credential_kind, instance=instance)
 
 
 async def set_credential(

@@ -11,8 +11,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from pollconsole.proof_words import NOT_ASKED
-from pollcore.facts import CredentialUnavailable, Instant, Refused, iso
+from pollcore.facts import CredentialUnavailable, Instant, Refused, StoreUnusable, iso
 
 if TYPE_CHECKING:
     from pollcore.assembly import Core
@@ -38,7 +40,6 @@ def verify(
     """
     from pollcore.adapters.audit_verify import Wanted, verify_file, verify_store
     from pollcore.assembly import open_core
-    from pollcore.chain.findings import Head
     from pollcore.chain.notes import parse_key
 
     known = [_head(text) for text in heads]
@@ -49,42 +50,67 @@ def verify(
     anchored = NOT_ASKED
     if file is None:
         core = open_core(home, **overrides)
-        anchor, anchored = asyncio.run(_anchor(core))
-        if anchor is not None:
-            known.append(Head(anchor.seq, anchor.hash, "the anchor", anchor.log_id))
+        asked = asyncio.run(_anchor(core))
+        anchored = asked.said
         paths = [Path(name) for name in archives]
-        report = verify_store(core.home.database, Wanted(key=kept, heads=known, progress=progress, archives=paths))
+        wanted = Wanted(
+            key=kept, heads=[*known, *asked.heads()], progress=progress, archives=paths, no_anchor_in=asked.gone_from
+        )
+        report = verify_store(core.home.database, wanted)
     else:
         report = verify_file(Path(file), Wanted(key=kept, heads=known, progress=progress))
     return document(report) | {"anchor": anchored}
 
 
-async def _anchor(core: Core) -> tuple[Any, str]:
+class Asked(msgspec.Struct, frozen=True):
+    """What came of asking for the anchor. *said*: for people."""
+
+    said: str
+    anchor: Any = None
+    gone_from: str | None = None
+    """The place that has no anchor; None: it has one, or could not be asked."""
+
+    def heads(self) -> list[Head]:
+        """What a verification is held against."""
+        from pollcore.chain.findings import Head
+
+        found = self.anchor
+        return [] if found is None else [Head(found.seq, found.hash, "the anchor", found.log_id)]
+
+
+async def _anchor(core: Core) -> Asked:
     """The anchor of a home that is not opened; its settings say where it is looked for. As `anchor`."""
     try:
         core.configure()
     except Refused as error:
-        return None, f"not compared: {error}"
+        return Asked(f"not compared: {error}")
     return await anchor(core)
 
 
-async def anchor(core: Core) -> tuple[Any, str]:
+async def anchor(core: Core) -> Asked:
     """The anchor of the home and what to say of it; the keyring is asked for nothing else, and nothing is opened."""
     try:
         found = await core.audit.room.anchor()
-    except (CredentialUnavailable, Refused) as error:
-        return None, f"not compared: {error}"
-    return found, f"none in the {core.audit.room.anchor_in}" if found is None else f"link {found.seq:,}"
+    except Refused as error:
+        # an entry that is no anchor: whoever wrote it took the anchor away
+        gone = core.audit.room.anchor_in if error.code == "anchor" else None
+        return Asked(f"not compared: {error}", gone_from=gone)
+    except CredentialUnavailable as error:
+        return Asked(f"not compared: {error}")
+    if found is None:
+        return Asked(f"none in the {core.audit.room.anchor_in}", gone_from=core.audit.room.anchor_in)
+    return Asked(f"link {found.seq:,}", found)
 
 
 def _head(text: str) -> Head:
+    from pollcore.adapters.user_files import open_plain
     from pollcore.chain.findings import Head
     from pollcore.chain.notes import parse_head
 
     path = Path(text)
     try:
         if len(text) < 4_000 and "\n" not in text and path.is_file():
-            with path.open("rb") as file:
+            with open_plain(path) as file:
                 text = file.read(4_096).decode("utf-8", "replace")
         log_id, seq, head = parse_head(text)
     except (ValueError, OSError) as error:
@@ -133,23 +159,40 @@ def _archived(one: Archived) -> dict[str, Any]:
 
 
 async def export(core: Core, target: Path) -> dict[str, Any]:
-    """Sign the head if the key is at hand, write the evidence file. Raises Refused."""
+    """Sign the head if key and store let it, write the evidence file with the checkpoints that are stored.
+
+    A store that can only be read, as a copy that is evidence, gets no new checkpoint: `why` says so. Raises Refused,
+    StoreUnusable.
+    """
     from pollcore.adapters.audit_verify import write_evidence
 
-    now = core.clock.now()
-    signed = await core.audit.load(core.store) and await core.audit.sign_head(core.store, now)
-    links = await asyncio.to_thread(write_evidence, core.home.database, target)
+    cannot = None
+    if await core.audit.load(core.store):
+        try:
+            await core.audit.sign_head(core.store, core.clock.now())
+        except StoreUnusable as error:
+            cannot = str(error)
+    made = await asyncio.to_thread(write_evidence, core.home.database, target)
     state = core.audit.state
-    return {"file": str(target), "links": links, "signed": signed, "key": state.key, "why": state.why}
+    signed = made.last > 0 and made.signed_to == made.last
+    return {"file": str(target), "links": made.links, "last_link": made.last, "signed_to": made.signed_to,
+            "signed": signed, "key": state.key, "why": cannot or state.why}  # fmt: skip
 
 
 async def compare_story(core: Core) -> dict[str, Any]:
-    """Hold the clear rows against their sealed copies; needs the reading keys. Raises CredentialUnavailable."""
+    """Hold the clear rows against their sealed copies; needs the reading keys. Raises CredentialUnavailable.
+
+    Grants are held against their sealed copies, records, questions and contracts against the events that are.
+    """
+    from pollconsole.bridge import contrary
+    from pollcore.adapters.audit_grants import SealedGrants
     from pollcore.adapters.audit_read import compare
 
-    found = await compare(core.store, core.audit.room)
-    return {"events": found.events, "unreadable": found.unreadable, "differing": list(found.differing),
-            "differing_count": found.differing_count}  # fmt: skip
+    grants = SealedGrants()
+    found = await compare(core.store, core.audit.room, grants.hear)
+    beside = [*grants.differing(await core.store.grant_bodies()), *await contrary.told(core)]
+    return {"events": found.events, "unreadable": found.unreadable, "differing": [*found.differing, *beside],
+            "differing_count": found.differing_count + len(beside)}  # fmt: skip
 
 
 async def new_keys(core: Core, why: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from pollconsole import documents
-from pollconsole.bridge.pauses import pauses
+from pollconsole.bridge.pausing import pauses
 from pollcore.facts import NotFound, Operation, PollconsoleError, Refused
 
 if TYPE_CHECKING:

@@ -6,12 +6,12 @@ output. Source: spec A5.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from pollconsole import documents
 from pollconsole.bridge.records import find, operations
-from pollcore.facts import AuditEvent, ContractError, Escalation, Instant, Operation, Verdict, iso
+from pollcore.facts import AuditEvent, ContractError, Escalation, EventName, Instant, Operation, Verdict, iso
 
 if TYPE_CHECKING:
     from pollcore.assembly import Core
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 MAX_REPORTED: Final = 100_000
 """Operations that one report looks at, newest change first."""
 PAGE: Final = 10_000
+MAX_STEPS: Final = 10_000
+"""Clock steps on record that a report looks at, the newest."""
 
 
 class _Contracts:
@@ -47,12 +49,12 @@ async def report(core: Core, since: Instant, now: Instant) -> dict[str, Any]:
     asked: dict[str, list[Escalation]] = {}
     for question in await core.store.questions(open_only=False):
         asked.setdefault(question.operation_id, []).append(question)
-    tally, contracts = Tally(now=now, since=since), _Contracts(core)
+    tally, contracts, steps = Tally(now=now, since=since), _Contracts(core), await _clock_steps(core)
     for operation in found:
         name = operation.operation_id
         states = await contracts.states(operation.contract_digest)
-        sent = await _sent(core, name)
-        tally.add(operation, asked.get(name, ()), await _events(core, name), states, sent)
+        charges = await core.store.intents(name)
+        tally.add(operation, asked.get(name, ()), await _events(core, name, steps), states, charges)
     figures = documents.report(tally.report())
     return {"since": iso(since), "until": iso(now), "more": len(found) >= MAX_REPORTED, **figures}
 
@@ -62,35 +64,46 @@ async def report_one(core: Core, operation_id: str, now: Instant) -> dict[str, A
     from pollcore.report import Tally, requests_of
 
     operation: Operation = await find(core, operation_id)
-    events = await _events(core, operation_id)
+    events = await _events(core, operation_id, await _clock_steps(core))
+    charges = await core.store.intents(operation_id)
     asked: Sequence[Escalation] = await core.store.questions(operation_id, open_only=False)
     tally = Tally(now=now)
     states = await _Contracts(core).states(operation.contract_digest)
-    tally.add(operation, asked, events, states, await _sent(core, operation_id))
+    tally.add(operation, asked, events, states, charges)
     figures = documents.report(tally.report())
-    kept = ("share_guidance_obeyed", "guidance_given", "guidance_obeyed", "requests_sent", "requests_permitted",
-            "fixed_interval_requests", "by_reason", "extensions", "contradictions")  # fmt: skip
+    kept = ("share_guidance_obeyed", "guidance_given", "guidance_obeyed", "guidance_unprovable", "requests_sent",
+            "requests_permitted", "fixed_interval_requests", "by_reason", "extensions", "contradictions")  # fmt: skip
     return {
         "operation_id": operation_id,
         "status": operation.status.value,
         "status_requests_used": operation.status_requests_used,
         "deadline_at": iso(operation.deadline_at),
         **{name: figures[name] for name in kept},
-        "requests": [documents.request_fact(fact) for fact in requests_of(events)],
+        "requests": [documents.request_fact(fact) for fact in requests_of(events, charges)],
     }
 
 
-async def _sent(core: Core, operation_id: str) -> list[int]:
-    """The numbers of the requests that the counted ones of an operation went with."""
-    return [intent.request for intent in await core.store.intents(operation_id)]
+async def stories(core: Core, limit: int) -> AsyncIterator[tuple[Operation, list[AuditEvent]]]:
+    """Each operation with its events, newest change first, *limit* at most."""
+    for operation in await operations(core, limit=limit):
+        yield operation, await _events(core, operation.operation_id, ())
 
 
-async def _events(core: Core, operation_id: str) -> list[AuditEvent]:
-    events: list[AuditEvent] = []
+async def _clock_steps(core: Core) -> Sequence[tuple[int, AuditEvent]]:
+    """What is on record of clocks that were set; it belongs to every operation of that time."""
+    return await core.store.events_named(EventName.CLOCK_STEP, limit=MAX_STEPS)
+
+
+async def _events(core: Core, operation_id: str, steps: Sequence[tuple[int, AuditEvent]]) -> list[AuditEvent]:
+    """Its events in the order written, with the clock steps that were recorded between its first and its last."""
+    events: list[tuple[int, AuditEvent]] = []
     last = 0
     while page := await core.store.events(operation_id, after=last, limit=PAGE):
-        events += [event for _, event in page]
+        events += page
         last = page[-1][0]
         if len(page) < PAGE:
             break
-    return events
+    if events and steps:
+        events += [one for one in steps if events[0][0] < one[0] < last]
+        events.sort(key=lambda one: one[0])
+    return [event for _, event in events]

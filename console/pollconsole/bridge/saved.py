@@ -9,10 +9,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from pollcore.facts import Answer, Fault, FaultKind, Instant
 
 if TYPE_CHECKING:
     from pollcore.contract import Contract
+
+
+def complete_at(answer: Answer, at: Instant) -> Answer:
+    """*answer* as one that was complete at *at*, and sent when its own `Date` says, if that is earlier: how long it lay
+    in a file is no difference of clocks (T3)."""
+    from pollcore.reading.times import http_date
+
+    try:
+        sent_at = min(at, http_date(answer.header("date") or "", at))
+    except ValueError:
+        sent_at = at
+    return msgspec.structs.replace(answer, sent_at=sent_at, answered_at=at)
 
 
 def received(method: str, answer: Answer, at: Instant) -> Answer | Fault:

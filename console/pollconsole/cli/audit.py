@@ -49,6 +49,12 @@ LIMITS: Final = (
     "Links after the last anchor can be lost without a trace with a disk that lied about its writes in a power cut.",
     "The story's rows are clear, so that screens need no key; 'audit verify --with-key' holds them against the sealed "
     "copies. Forgetting an epoch's key makes the sealed copies unreadable wherever they are, not these rows.",
+    "Rows of the store that are no links are told by what contradicts them: limits, ends, questions and grants by the "
+    "events, contracts by their digest, foreign tables, views and indexes by 'doctor'; edited grants and events by "
+    "'audit verify --with-key'. A foreign trigger keeps the store from being opened.",
+    "Not told: an edit of what no event names, as when a job is asked next, cool-downs, denials, pauses, which of your "
+    "credentials a wait uses, labels, fields of a result, what operators saw of contracts, or a contract changed "
+    "together with its digest everywhere in the store.",
     "An operator's name is that of the OS user, host and terminal, or the one in the settings: stated, not verified.",
     "The gate is advisory against programs that run as the same OS user as the console.",
 )
@@ -147,7 +153,11 @@ def _told(report: dict[str, Any]) -> list[str]:
 @click.argument("file", type=File())
 @pass_common
 def export(common: Common, file: str) -> None:
-    """Write the whole log as one file, to be verified with nothing but the file and the verification key."""
+    """Write the whole log as one file, to be verified with nothing but the file and the verification key.
+
+    It is signed to its end where the signing key is at hand. A home that can only be read, as a copy that is evidence,
+    is exported with the last checkpoint that it holds; which links that signs is said.
+    """
     target = files.writable(file)
 
     async def body(core: bridge.Core) -> dict[str, Any]:
@@ -159,8 +169,19 @@ def export(common: Common, file: str) -> None:
         return
     again = f"pollconsole audit verify {shlex.quote(str(made['file']))} --key {made['key']}"
     out.text(f"{made['links']:,} links in {made['file']}; verify with: {again}")
-    if not made["signed"]:
-        out.note(f"its last links are under no checkpoint: {made['why'] or 'the signing key is not at hand'}")
+    why = made["why"] or ("" if made["signed"] else "the signing key is not at hand")
+    if why:
+        out.note(f"{_signed(made)}: {why}")
+
+
+def _signed(made: dict[str, Any]) -> str:
+    """What stands in place of a new checkpoint over the last link."""
+    last = made["last_link"]
+    if made["signed"]:
+        return f"no new checkpoint was made; the last stored one signs all of it, up to link {last:,}"
+    if not made["signed_to"]:
+        return f"no checkpoint is stored, its links up to {last:,} are signed by none"
+    return f"the last stored checkpoint signs links up to {made['signed_to']:,}; those up to {last:,} are under none"
 
 
 @command("limits", "pollconsole audit limits", short_help="What the record can promise, and what it cannot.")

@@ -7,6 +7,7 @@ the core.
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -16,6 +17,10 @@ from typing import Any, Final, TypeVar
 import click
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+MAX_PATH: Final = 4_095
+MAX_PART: Final = 255
+"""Bytes of a path and of each of its parts, as file systems of today take them."""
 
 EXITS: Final[Mapping[int, str]] = {0: "done", 1: "a fault on our side", 2: "usage, or refused input"}
 """What ends every command; a command adds its own codes, or says more of one of these."""
@@ -42,15 +47,29 @@ class Common:
 pass_common = click.make_pass_decorator(Common, ensure=True)
 
 
+def check_path(value: str) -> str:
+    """What can be a path: not empty, no NUL, no longer than file systems take. Raises ValueError."""
+    if not value or "\0" in value:
+        raise ValueError("is not a path")
+    try:
+        raw = os.fsencode(value)
+    except UnicodeEncodeError:
+        raise ValueError("is not a path: not valid UTF-8") from None
+    if len(raw) > MAX_PATH or any(len(part) > MAX_PART for part in raw.split(b"/")):
+        raise ValueError(f"is too long for a path ({len(raw):,} bytes)")
+    return value
+
+
 class HomeType(click.ParamType):  # type: ignore[type-arg]
     """A folder's path; whether it can be a home is the core's to say."""
 
     name = "folder"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        if not str(value) or "\0" in str(value):
-            self.fail("not a path", param, ctx)
-        return Path(value)
+        try:
+            return Path(check_path(str(value)))
+        except ValueError as error:
+            return self.fail(str(error), param, ctx)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:  # noqa: ARG002
         from click.shell_completion import CompletionItem
@@ -67,7 +86,7 @@ def _keep(ctx: click.Context, param: click.Parameter, value: Any) -> None:
         setattr(common, param.name, value)
 
 
-def common_options() -> list[click.Parameter]:
+def common_options(*, hidden: bool = False) -> list[click.Parameter]:
     """Fresh `--home` and `--json`; click parameters are not shared between commands."""
     return [
         click.Option(
@@ -76,6 +95,7 @@ def common_options() -> list[click.Parameter]:
             is_eager=True,
             expose_value=False,
             callback=_keep,
+            hidden=hidden,
             metavar="DIR",
             help="The folder with store, contracts and settings [default: POLLCONSOLE_HOME, else the platform's].",
         ),
@@ -85,6 +105,7 @@ def common_options() -> list[click.Parameter]:
             is_eager=True,
             expose_value=False,
             callback=_keep,
+            hidden=hidden,
             help="One JSON document on standard output; all else goes to standard error.",
         ),
     ]
@@ -128,14 +149,20 @@ def raise_missing(missing: Sequence[str], ctx: click.Context | None = None) -> N
 class Command(click.Command):
     """A command that takes the common options and shows examples and exit codes after its help.
 
-    *exits*: codes beside those of every command, or more about one of them.
+    *exits*: codes beside those of every command, or more about one of them. *refuses_common*: it takes none of the
+    common options and says why where one is given; its help does not offer them.
     """
 
     def __init__(
-        self, *args: Any, examples: Sequence[str] = (), exits: Mapping[int, str] | None = None, **kwargs: Any
+        self,
+        *args: Any,
+        examples: Sequence[str] = (),
+        exits: Mapping[int, str] | None = None,
+        refuses_common: bool = False,
+        **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
-        self.params.extend(common_options())
+        self.params.extend(common_options(hidden=refuses_common))
         self.examples = tuple(examples)
         self.exits = {**EXITS, **(exits or {})}
 

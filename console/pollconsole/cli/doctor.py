@@ -154,7 +154,8 @@ def _modes(path: Path) -> list[Finding]:
             continue
         others = f"mode {mode:04o}: others can read it"
         if is_mended:
-            found.append(Finding(item.name, NOTE, f"{others}; the next start sets {most:04o}"))
+            why = bridge.stays_open(path) if item == path or not os.access(item, os.W_OK) else None
+            found.append(Finding(item.name, NOTE, f"{others}; {why or f'the next start sets {most:04o}'}"))
         else:
             found.append(Finding(item.name, WRONG, f"{others}, so it is not used", f"chmod {most:o} {item}"))
     return found
@@ -179,6 +180,7 @@ def settings(home: Path | None) -> list[Finding]:
                         "whoever is on the way can read its credential", "use https where the server can")
             )  # fmt: skip
     found += [Finding(table, WRONG, "asked for in config.toml", mend) for table, mend in bridge.missing_extras(config)]
+    found += [Finding("settings", WRONG, line) for line in bridge.settings_faults(config)]
     if config.keyring_backend:
         found.append(Finding("keyring backend", NOTE, f"{config.keyring_backend} is used because the settings name it"))
     return found
@@ -221,7 +223,7 @@ def opened(home: Path | None, facts: dict[str, Any]) -> list[Finding]:
     if not os.path.lexists(store):
         facts.update(asyncio.run(bridge.facts_without_a_store(home)))
         found = [_finding(key, value) for key, value in facts.items()]
-        if store.parent.exists():
+        if store.parent.exists() and "store" not in facts:
             found.insert(0, Finding("store", NOTE, f"{store} does not exist yet", MADE_BY))
         return found
     told, silent, wrong = bridge.with_core(home, body)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from pollconsole import collector
 from pollconsole.cli import out
 
 PROGRAM = "pollconsole"
@@ -34,6 +35,7 @@ def run(argv: Sequence[str], *, scrubbed: Sequence[str] = (), own_process: bool 
     straight = None if scrubbed else straight_call(argv)
     if straight is None:
         return _run_command(list(argv), scrubbed, own_process)
+    collector.rest()
     try:
         from pollconsole import bridge
 
@@ -91,9 +93,12 @@ def _told(error: BaseException, arguments: list[str], *, as_json: bool, home: Pa
     try:
         code = errors.report(error, as_json=as_json, home=home, argv=arguments)
         sys.stdout.flush()
-    except (OSError, out.ReaderLeft):  # the reader of stdout or stderr left while the error was told
+    except (BrokenPipeError, out.ReaderLeft):  # the reader of stdout or stderr left while the error was told
         errors.forget_stdout()
         return errors.READER_LEFT
+    except OSError:  # no room for it: standard error has it, if that has room
+        errors.forget_stdout()
+        return errors.OUR_FAULT
     return code
 
 

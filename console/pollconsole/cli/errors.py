@@ -114,12 +114,14 @@ def _help_hint(error: click.ClickException, argv: list[str]) -> str:
 
 
 def _place_hint(code: str, home: Path | None) -> str:
-    """Where the settings lie that are wrong: an error in them names file, line and key alone."""
-    if code != "config":
+    """Where the settings lie that are wrong: an error in them names file, line and key alone, one of a key file not
+    even the key."""
+    if code not in ("config", "instance", "key_file"):
         return ""
     from pollconsole import bridge
 
-    return f"in the home {bridge.home_path(home)}; 'pollconsole doctor' looks at all of it"
+    named = bridge.key_file_named(home) if code == "key_file" else ""
+    return f"{named}in the home {bridge.home_path(home)}; 'pollconsole doctor' looks at all of it"
 
 
 def _plain(value: object) -> Any:

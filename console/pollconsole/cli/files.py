@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 import sys
 from pathlib import Path
 from typing import Final
 
+from pollconsole import bridge
 from pollcore.facts import EARLIEST, Answer, Refused
 
 MAX_RESPONSE_BYTES: Final = 2 << 20
@@ -36,14 +36,7 @@ def read_bytes(name: str, flag: str, limit: int) -> bytes:
         if name == "-":
             data = sys.stdin.buffer.read(limit + 1)
         else:
-            # O_NONBLOCK: opening a FIFO that nobody writes to would wait for ever
-            handle = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-            with os.fdopen(handle, "rb") as file:
-                kind = os.fstat(file.fileno()).st_mode
-                if stat.S_ISFIFO(kind):  # <(command) of a shell: has its writer already
-                    os.set_blocking(file.fileno(), True)
-                elif not stat.S_ISREG(kind):
-                    raise Refused(f"{flag} {name}: is no regular file", code="file")
+            with bridge.open_plain(name, pipes=True) as file:
                 data = file.read(limit + 1)
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "not a path"

@@ -53,7 +53,9 @@ def list_operations(
             code="limit", limit="MAX_LIMIT", asked=limit, allowed=MAX_LIMIT,
         )  # fmt: skip
 
-    async def body(core: bridge.Core) -> tuple[list[dict[str, Any]], str, str | None, str, list[bridge.Paused], bool]:
+    async def body(
+        core: bridge.Core,
+    ) -> tuple[list[dict[str, Any]], str, str | None, list[str], list[bridge.Paused], bool]:
         now = core.clock.now().wall
         found = await bridge.operations(
             core,
@@ -65,18 +67,23 @@ def list_operations(
         more, found = len(found) > limit, found[:limit]
         views = [bridge.row(operation) for operation in found]
         unknown = "" if found or provider is None else await _unknown(core, provider)
+        said = [*([unknown] if unknown else []), *present.lost_notes(found)]
         held = [one for one in await bridge.pauses(core) if provider in (None, one.provider)]
-        return views, present.rows(found, core.clock.now()), await present.core_warning(core), unknown, held, more
+        silence = await present.core_warning(core)
+        return views, present.rows(found, core.clock.now(), polled=silence is None), silence, said, held, more
 
-    views, lines, silence, unknown, held, more = calls.with_core(common, body)
+    store = bridge.store_path(common.home)
+    begun = store.exists()  # before it is opened: that makes one
+    views, lines, silence, said, held, more = calls.with_core(common, body)
     if common.json:
         out.document({"operations": views, "more": more, "pauses": [one.document for one in held]})
     elif views:
         out.text(lines)
     else:
-        out.note("no operations" + (" like that" if statuses or provider or since else ""))
-    if unknown:
-        out.note(unknown)
+        empty = "" if begun else f": {store.parent} held no store, so nothing was handed over there yet"
+        out.note("no operations" + (" like that" if statuses or provider or since else "") + empty)
+    for note in said:
+        out.note(note)
     if more:
         out.note(f"there are more than these {limit:,}, whose change is the newest: --limit N, at most {MAX_LIMIT:,}")
     for one in held:

@@ -14,7 +14,7 @@ from pollconsole import bridge
 from pollconsole.cli import calls, out, present
 from pollconsole.cli.base import Command, Common, command, pass_common
 from pollconsole.cli.values import MAX_BECAUSE, Count, OperationId, Text, caller_option
-from pollcore.facts import ChoiceKind
+from pollcore.facts import ChoiceKind, Status
 
 
 def _lowering(kind: ChoiceKind, summary: str, text: str, because: str) -> Command:
@@ -37,18 +37,20 @@ def _lowering(kind: ChoiceKind, summary: str, text: str, because: str) -> Comman
             await core.actions.lower(op, kind, because, by)
             return await bridge.whole(core, op)
 
-        _tell(common, calls.with_core(common, body))
+        _tell(common, calls.with_core(common, body), kind)
 
     return run
 
 
-def _tell(common: Common, view: dict[str, Any]) -> None:
+def _tell(common: Common, view: dict[str, Any], kind: ChoiceKind | None = None) -> None:
     if common.json:
         out.document(view)
     elif view.get("credential") and not view.get("operation_id"):
         out.text(f"{view['id']}: {view['decision']}; the credential {view['credential']} keeps its mode")
     else:
-        out.text(present.one_line(view))
+        # an end stays what it is: what was settled is the question about it
+        settled = kind is ChoiceKind.CLOSE and view["status"] != Status.CLOSED and not view.get("escalation")
+        out.text(present.one_line(view) + ("; its card is settled: nobody is asked any more" if settled else ""))
 
 
 close = _lowering(

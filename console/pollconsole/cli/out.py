@@ -7,12 +7,15 @@ Must not know: what is said.
 from __future__ import annotations
 
 import json
+import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 from pollconsole.safe import safe
 
+MIN_WIDTH = 20
+"""Columns of a terminal under which lines are left to it."""
 MAX_LINE = 4_000
 """Characters of one line of text; JSON is never cut."""
 
@@ -62,15 +65,42 @@ def json_line(value: Any) -> None:
 
 
 def text(block: str = "") -> None:
-    """Print lines for people."""
+    """Print lines for people; on a terminal none of them breaks inside a word."""
+    width = _columns(sys.stdout)
     for line in block.split("\n"):
-        _write(safe(line, MAX_LINE))
+        for part in folded(safe(line, MAX_LINE), width):
+            _write(part)
+
+
+def _columns(stream: Any) -> int:
+    """Of the terminal that *stream* is; 0: it is none, or does not say."""
+    try:
+        return os.get_terminal_size(stream.fileno()).columns if stream.isatty() else 0
+    except (OSError, ValueError, AttributeError):
+        return 0
+
+
+def folded(line: str, width: int) -> Iterator[str]:
+    """*line* in parts of at most *width* characters (0: whole), broken at spaces, indented by two more; a word that is
+    longer stays whole."""
+    indent = " " * (len(line) - len(line.lstrip()) + 2)
+    while width > MIN_WIDTH and len(line) > width:
+        least = len(line) - len(line.lstrip()) + 1
+        cut = line.rfind(" ", least, width + 1)
+        cut = line.find(" ", least) if cut < 0 else cut
+        if cut < 0:
+            break
+        yield line[:cut].rstrip()
+        line = indent + line[cut:].lstrip()
+    yield line
 
 
 def note(block: str) -> None:
     """Say something beside the answer, on stderr."""
+    width = _columns(sys.stderr)
     for line in block.split("\n"):
-        _write(safe(line, MAX_LINE), err=True)
+        for part in folded(safe(line, MAX_LINE), width):
+            _write(part, err=True)
 
 
 def prepare_streams() -> None:

@@ -195,7 +195,11 @@ class _Teller:
     async def _table(self) -> None:
         now = self._link.now()
         live = [each for each in self._operations.values() if not each.status.is_end]
-        _rows(len(live), present.rows(live, now) if now is not None else "")
+        if now is None:
+            _rows(len(live), "")
+            return
+        polled = self._role not in (CoreRole.READ_ONLY, CoreRole.FAILED) or other_core(self._beats, now) is not None
+        _rows(len(live), present.rows(live, now, polled=polled))
 
     async def _tell_cards(self, look: Look) -> None:
         for number, operation_id in look.gone:
@@ -270,4 +274,5 @@ async def read_once(core: bridge.Core) -> Once:
     cards = tuple([(card, await card_lines(core, card)) for card in look.opened])
     counts = await core.store.counts()
     live = max(len(found), sum(counts.get(status.value, 0) for status in _LIVE))
-    return Once(live, len(found), present.rows(found, now), cards, look.counted, await present.core_warning(core))
+    silence = await present.core_warning(core)
+    return Once(live, len(found), present.rows(found, now, polled=silence is None), cards, look.counted, silence)

@@ -9,17 +9,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from pollconsole import bridge, words
+from pollconsole import bridge, due, words
 from pollconsole.bridge.waiting import silence_of
 from pollconsole.cli import liveness
 from pollconsole.safe import safe
-from pollcore.facts import Moment, Operation, Status, deadline_left
+from pollcore.facts import Moment, Operation, Status, lost_actions, lost_words
 
 MAX_DEPTH: Final = 12
 MASKED: Final = "?..."
 """How the core writes a query that it leaves out."""
 BUDGETS: Final = ("REQUESTS", "FAILURES", "RATE LIM.")
 """Columns of status requests, transport failures, rate-limit answers: used/allowed."""
+MAX_LOST: Final = 20
+"""Operations below the table of `list` whose action has an unknown outcome."""
 _OTHER_NAMES: Final = frozenset({"Provider and account", "Job started at", "Provider expiry", "Next poll"})
 """Labels of a card whose fact has another label in the lines of an operation."""
 
@@ -34,8 +36,8 @@ async def core_warning(core: bridge.Core) -> str | None:
     return liveness.warning(await core_silence(core))
 
 
-def rows(operations: Sequence[Operation], now: Moment) -> str:
-    """The table of `list`."""
+def rows(operations: Sequence[Operation], now: Moment, *, polled: bool = True) -> str:
+    """The table of `list`. *polled*: a core lives that sends what is due."""
     head = ("OPERATION", "PROVIDER", "JOB", "STATUS", "LAST STATE", "NEXT", "TIME LEFT", *BUDGETS, "LABEL")
     lines = [
         (
@@ -44,8 +46,8 @@ def rows(operations: Sequence[Operation], now: Moment) -> str:
             op.submitted.job_id,
             words.status_text(op.status),
             op.last_known_state or words.NOTHING,
-            words.NOTHING if op.status.is_end else words.clock(op.next_poll_at, now.wall),
-            words.NOTHING if op.status.is_end else words.span(deadline_left(op, now)),
+            due.next_words(op, now, polled=polled),
+            due.left_words(op, now),
             words.of(op.status_requests_used, op.max_status_requests),
             words.of(op.transport_failures_used, op.max_transport_failures),
             words.of(op.rate_limited_used, op.max_rate_limited),
@@ -54,6 +56,15 @@ def rows(operations: Sequence[Operation], now: Moment) -> str:
         for op in operations
     ]
     return words.table(head, lines, limits=(64, 24, 32, 0, 24, 0, 0, 0, 0, 0, 40))
+
+
+def lost_notes(operations: Sequence[Operation]) -> list[str]:
+    """O5: a line for each listed operation with an action whose outcome nobody knows, MAX_LOST at most."""
+    lost = [(op.operation_id, "; ".join(found)) for op in operations if (found := lost_actions(op))]
+    notes = [f"{name}: {said}" for name, said in lost[:MAX_LOST]]
+    if len(lost) > MAX_LOST:
+        notes.append(f"{len(lost) - MAX_LOST} more with an action whose outcome is unknown: --json lists them all")
+    return notes
 
 
 def one_line(view: dict[str, Any]) -> str:
@@ -99,6 +110,7 @@ def operation(view: dict[str, Any], card: Sequence[str] = ()) -> str:
         ("Held until", view.get("hold_until") if view["status"] == Status.HELD else None),
         ("Stopped because", view.get("stop_reason")),
         ("Detail", view.get("stop_detail")),
+        ("Not known", "; ".join(map(lost_words, view.get("unknown_actions") or ())) or None),
         ("Credential", view.get("credential")),
         ("Extensions", view.get("extensions") or None),
         ("Caller", view.get("caller")),

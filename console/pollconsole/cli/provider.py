@@ -6,6 +6,7 @@ Job: read, print. Must not know: the contract language, how answers are judged.
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import click
@@ -14,8 +15,8 @@ from pollconsole import bridge, words
 from pollconsole.cli import calls, files, out, present
 from pollconsole.cli.base import Common, LazyGroup, command, pass_common
 from pollconsole.cli.errors import DOUBTFUL
-from pollconsole.cli.values import File, Pair, ProviderName, Text
-from pollcore.facts import StoreUnusable
+from pollconsole.cli.values import MAX_URL, File, Pair, ProviderName, Text
+from pollcore.facts import Refused, StoreUnusable
 
 T = TypeVar("T")
 MAX_CONTRACT_BYTES: Final = 256 << 10
@@ -102,7 +103,7 @@ def check(common: Common, file: str, strict: bool) -> None:
     Nothing is stored or sent. Findings are no errors: warnings name what is doubtful or left open, notes what
     nobody has proved yet.
     """
-    found = bridge.check_contract(text_of(file), file)
+    found = bridge.check_contract(_text_to_check(common, file), file)
     warnings = found["warnings"]
     if common.json:
         out.document(found)
@@ -119,13 +120,21 @@ def check(common: Common, file: str, strict: bool) -> None:
     "explain",
     "pollconsole provider explain acme --response saved.txt",
     "curl -i https://api.acme.example/jobs/7 | pollconsole provider explain ./acme.toml --response - --job-id 7",
+    "pollconsole provider explain acme --response submitted.txt --step submission",
     short_help="How an answer would be read and decided.",
 )
 @click.argument("contract", type=ProviderName(), metavar="NAME|FILE")
 @click.option("--response", type=File(), required=True, metavar="FILE|-", help="A saved answer (curl -i).")
 @click.option("--job-id", type=Text(), metavar="ID", help="The job that was asked for.")
 @click.option("--param", type=Pair(), multiple=True, metavar="K=V", help="A parameter of the contract; repeat.")
-@click.option("--step", type=Text(), metavar="NAME", help="Its step, or cancel, cancel.force [default: status].")
+@click.option(
+    "--step",
+    type=Text(),
+    metavar="NAME",
+    help="What was answered: status or a further step of the contract, submission, cancel, cancel.force "
+    "[default: status].",
+)
+@click.option("--response-url", type=Text(MAX_URL), metavar="URL", help="With --step submission: where it was sent.")
 @click.option("--seen", type=Text(), metavar="STATE", help="The job was seen in STATE before this answer.")
 @click.option(
     "--others", type=click.IntRange(0, 999), default=0, metavar="N", help="N other jobs were asked for with it (batch)."
@@ -138,20 +147,23 @@ def explain(
     job_id: str | None,
     param: tuple[tuple[str, str], ...],
     step: str | None,
+    response_url: str | None,
     seen: str | None,
     others: int,
 ) -> None:
     """Explain how a saved answer would be read by a contract, what would be decided, and why.
 
     Nothing is sent. It is taken as a live one is: what is too large for a poll stops here as well. With '--step
-    cancel' it answers the documented cancel, with '--step cancel.force' the stronger one that may follow it.
+    submission' it answers what started the job: which id and addresses 'submit --from-response' would read and store.
+    With '--step cancel' it answers the documented cancel, with '--step cancel.force' the stronger one that may follow
+    it.
     """
     saved = files.read_bytes(response, "--response", files.MAX_RESPONSE_BYTES)
     answer = files.parse_response(saved, response, "--response")
     text = text_of(contract) if is_file(contract) else None
     # a file tells all by itself: no home is asked for
     core = settings(common) if text is None else bridge.without_store(common.home)
-    found = bridge.explain(core, contract, text, answer, job_id, dict(param), step, seen, others)
+    found = bridge.explain(core, contract, text, answer, job_id, dict(param), step, seen, others, response_url)
     if common.json:
         out.document(found)
         return
@@ -208,6 +220,14 @@ def settings(common: Common) -> bridge.Core:
 def is_file(name: str) -> bool:
     """Whether an argument NAME|FILE names a file: a path, `*.toml`, or `-`."""
     return "/" in name or name.endswith(".toml") or name == "-"
+
+
+def _text_to_check(common: Common, file: str) -> str:
+    """As `text_of`. Raises Refused: a name of a contract is no file; the home's file of that name is named."""
+    own = bridge.store_path(common.home).parent / "providers" / f"{file}.toml"
+    if not is_file(file) and not Path(file).exists() and own.exists():
+        raise Refused(f"{file}: no such file; the contract of that name: pollconsole provider check {own}", code="file")
+    return text_of(file)
 
 
 def text_of(file: str) -> str:

@@ -65,7 +65,7 @@ def _all(found: dict[str, Any], *, chart: bool) -> list[str]:
         f"operations: {found['operations']:,}; {found['ended']:,} ended, {found['escalated']:,} wait for a decision, "
         f"{found['within_limits']:,} within their limits, {found['overdue']:,} overdue",
         f"ended or bounded: {_share(found['share_ended_or_escalated'])} of {settled:,}",
-        f"guidance obeyed: {_share(found['share_guidance_obeyed'])} of {found['guidance_given']:,}",
+        f"guidance obeyed: {_share(found['share_guidance_obeyed'])} of {found['guidance_given']:,}{_unprovable(found)}",
         f"requests: {found['requests_sent']:,} sent; a request every 10 s would have been "
         f"{found['fixed_interval_requests']:,}",
         f"counted for each operation: {found['requests']:,}, "
@@ -84,6 +84,18 @@ def _all(found: dict[str, Any], *, chart: bool) -> list[str]:
     return [*lines, *_findings(found, found["contradiction_count"])]
 
 
+def _unprovable(found: dict[str, Any]) -> str:
+    """Of guidance that nobody can judge: it is no contradiction, and not counted as obeyed."""
+    number = found["guidance_unprovable"]
+    return f"; {number:,} more not provable, the clock was stepped" if number else ""
+
+
+def _guidance(fact: dict[str, Any]) -> str:
+    if fact["guided_until"] is None:
+        return words.NOTHING
+    return {None: "not provable", True: "obeyed", False: "NOT OBEYED"}[fact["obeyed"]]
+
+
 def _one(found: dict[str, Any]) -> list[str]:
     head = ("N", "SENT", "PERMITTED", "GUIDANCE", "ANSWER", "DECIDED")
     rows = [
@@ -91,7 +103,7 @@ def _one(found: dict[str, Any]) -> list[str]:
             words.NOTHING if fact["n"] is None else str(fact["n"]),
             fact["sent_at"],
             "yes" if fact["permitted"] else "NO",
-            {None: words.NOTHING, True: "obeyed", False: "NOT OBEYED"}[fact["obeyed"]],
+            _guidance(fact),
             fact["answer"] or "none",
             fact["decided"] or words.NOTHING,
         )

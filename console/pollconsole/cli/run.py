@@ -20,7 +20,7 @@ from pollconsole.cli import calls, out
 from pollconsole.cli.base import Common, command, pass_common
 from pollconsole.cli.run_log import RunLog
 from pollconsole.cli.values import Listen, Span
-from pollcore.facts import Moment, PollconsoleError
+from pollcore.facts import Moment, PollconsoleError, Refused
 
 ENDING: Final = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 WATCH_S: Final = 1.0
@@ -58,7 +58,10 @@ def run(common: Common, until_idle: bool, for_ms: int | None, metrics: tuple[str
         stop = asyncio.Event()
         loop = asyncio.get_running_loop()
         settings = core.config.log
-        log = RunLog(as_json=log_json, path=settings.file, max_size=settings.max_size, copies=settings.copies)
+        try:
+            log = RunLog(as_json=log_json, path=settings.file, max_size=settings.max_size, copies=settings.copies)
+        except Refused as error:
+            raise core.config.placed(error) from None
         beside: list[asyncio.Task[None]] = []
 
         def say(text: str) -> None:
@@ -68,9 +71,10 @@ def run(common: Common, until_idle: bool, for_ms: int | None, metrics: tuple[str
             loop.add_signal_handler(number, _end, stop, number, say)
         try:
             controller = core.controller()
+            # first what may be refused: nothing says that it runs, and then does not
+            beside += bridge.beside(core, controller, say, listen=metrics)
             say(f"core running on {bridge.home_path(common.home)} (pid {os.getpid()}); end it with ctrl-c or SIGTERM")
             started = core.clock.now()
-            beside += bridge.beside(core, controller, say, listen=metrics)
             watch = _Watch(core, controller, log)
             await watch.begin()
             beside.append(asyncio.create_task(watch.run()))

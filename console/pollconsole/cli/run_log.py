@@ -9,11 +9,13 @@ Source: spec K1, O6.
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import logging.handlers
 import os
 import queue
+import stat
 import threading
 from pathlib import Path
 from typing import Any, Final
@@ -41,8 +43,13 @@ class _File(logging.handlers.RotatingFileHandler):
     failed = False
 
     def _open(self) -> Any:
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-        return os.fdopen(os.open(self.baseFilename, flags, 0o600), "a", encoding="utf-8")
+        # O_NONBLOCK: opening a FIFO that nobody reads would wait for ever
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+        handle = os.open(self.baseFilename, flags, 0o600)
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            os.close(handle)
+            raise OSError(errno.EINVAL, "it is no regular file", self.baseFilename)
+        return os.fdopen(handle, "a", encoding="utf-8")
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: ARG002
         if not self.failed:
@@ -64,7 +71,8 @@ class RunLog:
             try:
                 file = _File(path, maxBytes=max_size, backupCount=copies)
             except OSError as error:
-                raise Refused(f"log.file: {path}: {error.strerror or error}", code="log") from None
+                why = f"{path}: {error.strerror or error}; name a file in a folder that is there, or leave it out"
+                raise Refused(f"config.toml: log.file: {why}", code="config", key="log.file") from None
             self._thread = threading.Thread(target=self._write, args=(file,), name="pollconsole-log", daemon=True)
             self._thread.start()
 

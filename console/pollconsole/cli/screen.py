@@ -42,7 +42,12 @@ def _in_lines(common: Common, read_only: bool, *, once: bool) -> int:
     return plain.run_plain(runner, title=TITLE, read_only=read_only)
 
 
-@command("demo", "pollconsole demo", short_help="The console with a local provider that misbehaves.")
+@command(
+    "demo",
+    "pollconsole demo",
+    short_help="The console with a local provider that misbehaves.",
+    refuses_common=True,
+)
 @click.option("--plain", is_flag=True, help="Told in lines, for screen readers and logs.")
 @click.pass_context
 @pass_common

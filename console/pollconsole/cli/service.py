@@ -198,8 +198,7 @@ def _read(path: Path) -> str | None:
     if path.is_symlink() or not path.is_file():
         raise Refused(f"{path} is a link or no file; remove it first", code="service")
     try:
-        with path.open("rb") as file:
-            return file.read(MAX_BYTES).decode("utf-8", "replace")
+        return bridge.read_plain(path, MAX_BYTES, follow=False).decode("utf-8", "replace")
     except OSError as error:
         raise Refused(f"{path}: cannot be read: {error.strerror}", code="service") from None
 

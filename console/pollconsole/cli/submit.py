@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 import click
-import msgspec
 
 from pollconsole import bridge, words
 from pollconsole.bridge.waiting import next_step, silence_of
@@ -163,7 +162,7 @@ async def _handed_over(
     if handed.credential is not None and handed.provider is not None:
         await bridge.check_credential(core, handed.provider, handed.credential)
     now = core.clock.now().wall
-    answer = None if saved is None else msgspec.structs.replace(saved, sent_at=now, answered_at=now)
+    answer = None if saved is None else bridge.complete_at(saved, now)
     spec = bridge.submit_spec(**specification(handed), response=answer)
     made = await (core.actions.check_submission(spec) if dry_run else core.actions.submit(spec))
     card: list[str] = []
@@ -183,10 +182,9 @@ async def _unstored(core: bridge.Core, handed: handover.Handover, credential: st
     if credential is None or handed.credential is not None or handed.provider is None:
         return []
     try:
-        await bridge.check_credential(core, handed.provider, credential)
+        await bridge.check_credential(core, handed.provider, credential, by_settings=True)
     except Refused as error:
-        why = str(error).removeprefix("--credential ")
-        return [f"the credential of the settings cannot be used yet, and the wait will stop for it: {why}"]
+        return [f"the credential of the settings cannot be used yet, and the wait will stop for it: {error}"]
     return []
 
 

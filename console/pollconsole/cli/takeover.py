@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import click
 
-from pollconsole import bridge, words
+from pollconsole import bridge, due, words
 from pollconsole.cli import calls, out
 from pollconsole.cli.base import Common, command, pass_common
 from pollconsole.cli.liveness import since_words
@@ -129,12 +129,18 @@ def _card(row: dict[str, Any]) -> str:
     whose = f"credential {_safe(row['credential'])}" if row["operation_id"] is None else _whose(row)
     many = f", {row['count']:,} operations of one cause, the oldest" if row["count"] > 1 else ""
     expires = f", expires {row['expires_at']}" if row["expires_at"] else ""
+    ends = ""
+    if row["ends_at"]:
+        of_many = "the last " if row["passed"] else "the next "
+        which = of_many if row["count"] > 1 else ""
+        ends = f", {which}{due.PASSED if row['passed'] else 'ends'} {row['ends_at']}"
     unseen = "" if row["seen"] else ", not seen yet"
-    return f"{what}{many}: {whose}; waits {words.span(row['waiting_ms'])}{expires}{unseen}"
+    return f"{what}{many}: {whose}; asked {words.span(row['waiting_ms'])} ago{ends}{expires}{unseen}"
 
 
 def _ending(row: dict[str, Any]) -> str:
-    left = f"{words.span(row['left_ms'])} and {row['requests_left']} requests left"
+    time = words.span(row["left_ms"]) if row["left_ms"] > 0 else f"time {due.PASSED}"
+    left = f"{time} and {row['requests_left']} requests left"
     return f"{_whose(row)}: {row['status']}, {left}, deadline {row['deadline_at']}"
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import click
 
+from pollconsole.cli.base import check_path
 from pollcore.facts import Instant, parse_instant
 
 MAX_TEXT: Final = 1_024
@@ -233,9 +234,7 @@ class File(_Checked):
     name = "file"
 
     def _check(self, value: str) -> str:
-        if not value or "\0" in value:
-            raise ValueError("is not a path")
-        return value
+        return check_path(value)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:  # noqa: ARG002
         from click.shell_completion import CompletionItem

@@ -10,11 +10,10 @@ from typing import Final
 
 from pollconsole.cli import calls
 from pollconsole.cli.base import Common, command, pass_common
-from pollcore.facts import Refused
+from pollcore.facts import Refused, extra_missing
 
 MISSING: Final = (
-    "the library 'mcp' is not installed: pip install 'pollconsole[mcp]' into the environment that pollconsole runs in; "
-    "'pollconsole submit' and 'pollconsole wait --json' do the same without it"
+    f"{extra_missing('mcp', 'mcp')}; 'pollconsole submit' and 'pollconsole wait --json' do the same without it"
 )
 
 
@@ -30,7 +29,7 @@ def mcp(common: Common) -> None:
     Tools hand waits over, wait, read and ask for extensions. None approves, cancels, resubmits, fetches or reads a
     credential, and none asks a provider anything: a console, or 'pollconsole run', polls on the same home.
 
-    Needs the extra 'mcp': pip install 'pollconsole[mcp]'.
+    Needs the extra 'mcp', or the library alone: pip install mcp.
     """
     if importlib.util.find_spec("mcp") is None:
         raise Refused(MISSING, code="extra_missing")

@@ -1,6 +1,6 @@
 """The rows of the approvals queue: who asks for what, which request it is, how long it still stands.
 
-Job: one row a cause, ordered by the time left; one sentence for each kind. Must not know: choices, decisions, how a
+Job: one row a cause, in the order of its queue; one sentence for each kind. Must not know: choices, decisions, how a
 request is rendered (it comes ready, harmless and masked).
 
 Source: spec G7, G8, E10.
@@ -12,10 +12,11 @@ from typing import Final
 
 from rich.cells import cell_len
 
-from pollconsole import rows, words
+from pollconsole import rows, times, words
 from pollconsole.bridge import AskedFor
 from pollconsole.causes import Cause
-from pollconsole.draw import Line, fit, text
+from pollconsole.draw import Line, cut_front, fit, text
+from pollconsole.due import PASSED
 from pollconsole.screens.cause_words import WHOLE_FROM, who, why
 from pollconsole.state import State
 from pollconsole.widgets import Table
@@ -29,6 +30,9 @@ EXPIRES: Final = 7
 ENDS: Final = 6
 ENDS_FROM: Final = 100
 """From this width on the end of the wait has a column."""
+FOR_LEAST: Final = 24
+"""With fewer cells for the request, columns that say less give way to it."""
+RIGHT: Final = frozenset({"REQ", "WAITS", "EXPIRES", "ENDS"})
 LEAD: Final = 2
 _ASKS_BY_ITSELF: Final = frozenset({StopReason.MODE_CHANGE})
 
@@ -42,7 +46,7 @@ ABOUT: Final[dict[StopReason, str]] = {
 
 
 class ApprovalsTable(Table):
-    """Causes, those that expire soonest first."""
+    """Causes, what expires or ends soonest first."""
 
     def __init__(self, state: State, *, id: str | None = None) -> None:
         super().__init__(state, id=id)
@@ -67,41 +71,42 @@ class ApprovalsTable(Table):
     def widths(self) -> dict[str, int]:
         """Cells of each column by its head, in their order; what is left has the request."""
         ends = {"ENDS": ENDS} if self.columns >= ENDS_FROM else {}
-        rest = {"REQ": NUMBER, "WAITS": WAITS, "EXPIRES": EXPIRES, **ends}
         why_ = max(4, self._why[self.columns < WHOLE_FROM])
-        used = LEAD + self._who + why_ + sum(rest.values()) + len(rest) + 2
-        return {"WHO": self._who, "ASKS": why_, "FOR": max(0, self.columns - used), **rest}
+        first, rest = LEAD + self._who + why_ + 2, {"REQ": NUMBER, "WAITS": WAITS, "EXPIRES": EXPIRES, **ends}
+        for head in ("REQ", "WAITS"):  # less than which request it is, and when it expires
+            if self.columns - first - sum(rest.values()) - len(rest) < FOR_LEAST:
+                del rest[head]
+        left = self.columns - first - sum(rest.values()) - len(rest)
+        asked = {"FOR": left} if left >= FOR_LEAST // 2 else {}
+        return {"WHO": self._who, "ASKS": why_ if asked else max(0, why_ + 1 + left), **asked, **rest}
 
     @property
     def heads(self) -> str:
         """The line over the rows."""
-        right = ("REQ", "WAITS", "EXPIRES", "ENDS")
-        return " ".join(fit(head, width, right=head in right) for head, width in self.widths.items())
+        return " ".join(fit(head, width, right=head in RIGHT) for head, width in self.widths.items())
 
     def line_of(self, operation_id: str) -> Line:
         mark = ("> ", "key") if operation_id == self.cursor_id else ("  ", "text")
         row = self.causes.get(operation_id)
         if row is None:
             return (mark, text(operation_id, "faint"))
-        now = self.state.now().wall
+        now = times.together(self.state.now()).wall
         width = self.widths
         found = self.asked.get(row.questions[0].escalation_id)
-        line: Line = (
-            mark,
-            (fit(who(row), width["WHO"]), "text"),
-            (" ", "text"),
-            (fit(why(row, short=self.columns < WHOLE_FROM), width["ASKS"]), "attention"),
-            (" ", "text"),
-            (fit(_short(text(what(row, found))[0]), width["FOR"]), "text"),
-            (" ", "text"),
-            (fit(_number(found), width["REQ"], right=True), "muted"),
-            (" ", "text"),
-            (fit(rows.short_countdown(max(0, now - row.oldest_at)), WAITS, right=True), "muted"),
-            (" ", "text"),
-            (fit(expires(row.expires_at, now), EXPIRES, right=True), _hurry(row.expires_at, now)),
-        )
-        if "ENDS" in width:
-            line = (*line, (" ", "text"), (fit(_ends(row.ends_at, now), ENDS, right=True), "muted"))
+        expires_at = row.expires_at(now)
+        told = {
+            "WHO": (who(row), "text"),
+            "ASKS": (why(row, short=self.columns < WHOLE_FROM), "attention"),
+            "FOR": (_short(text(what(row, found))[0], width.get("FOR", 0)), "text"),
+            "REQ": (_number(found), "muted"),
+            "WAITS": (rows.short_countdown(max(0, now - row.oldest_at)), "muted"),
+            "EXPIRES": (expires(expires_at, now), _hurry(expires_at, now)),
+            "ENDS": (_ends(row.ends_at(now), now), "muted"),
+        }
+        line: Line = (mark,)
+        for number, (head, cells) in enumerate(width.items()):
+            cell, role = told[head]
+            line = (*line, *(((" ", "text"),) if number else ()), (fit(cell, cells, right=head in RIGHT), role))
         return line
 
     def unread(self) -> list[tuple[str, str]]:
@@ -128,16 +133,21 @@ def what(row: Cause, asked: AskedFor | None) -> str:
     return asked.problem or asked.request
 
 
-def _short(said: str) -> str:
-    """An address in a column: without its scheme, a masked query as `?...`."""
-    return said.replace("https://", "").replace("http://", "").replace(" (its query is masked)", "?...")
+def _short(said: str, width: int) -> str:
+    """An address in a column: without its scheme, a masked query as `?...`; of one that is too long the end, which
+    tells it from others."""
+    brief = said.replace("https://", "").replace("http://", "").replace(" (its query is masked)", "?...")
+    method, space, address = brief.partition(" ")
+    if cell_len(brief) <= width or "://" not in said:
+        return brief
+    return f"{method} {cut_front(address, width - len(method) - len(space))}"
 
 
 def expires(at: Instant | None, now: Instant) -> str:
     """Counts down; a question that does not expire has none."""
     if at is None:
         return words.NOTHING
-    return "over" if at <= now else rows.countdown(at - now)
+    return PASSED if at <= now else rows.countdown(at - now)
 
 
 def _hurry(at: Instant | None, now: Instant) -> str:
@@ -147,7 +157,7 @@ def _hurry(at: Instant | None, now: Instant) -> str:
 def _ends(at: Instant | None, now: Instant) -> str:
     if at is None:
         return words.NOTHING
-    return "passed" if at <= now else rows.short_countdown(at - now)
+    return PASSED if at <= now else rows.short_countdown(at - now)
 
 
 def _number(asked: AskedFor | None) -> str:

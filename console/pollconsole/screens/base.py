@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
+from rich.cells import cell_len
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.geometry import Size
 from textual.screen import Screen
 
-from pollconsole import rows, words
+from pollconsole import rows, times, words
 from pollconsole.board import Asked
 from pollconsole.draw import Line, width_of
 from pollconsole.key_names import ACTIONS
@@ -64,7 +65,8 @@ class ConsoleScreen(Screen[None]):
 
     def show_head(self, title: Line, now: Moment) -> None:
         """Draw the first line anew."""
-        self.query_one("#head", OneLine).show(title, waiting_line(self.state, now))
+        room = self.app.size.width - width_of(title) - 1
+        self.query_one("#head", OneLine).show(title, waiting_line(self.state, now, room))
 
     def begin_typing(self, event: events.Key, **acts: Callable[[], None]) -> None:
         """Begin at once what gives the next keys another meaning. *acts*: by the name of the action (`key_names`).
@@ -99,28 +101,39 @@ class ConsoleScreen(Screen[None]):
         """The key of an action as it is in force."""
         return self.state.keymap.shown(name)
 
-    def keys(self, *pairs: tuple[str, str], right: Line = ()) -> None:
-        """Draw the footer: key and what it does."""
-        self.query_one("#foot", OneLine).show(key_line(pairs), right)
+    def keys(self, *pairs: tuple[str, str], last: int = 1) -> None:
+        """Draw the footer: key and what it does, the most wanted first. *last*: how many at the end always stay, the
+        way out and the way to the others."""
+        self.query_one("#foot", OneLine).show(key_line(pairs, self.app.size.width, last))
 
 
-def key_line(pairs: Sequence[tuple[str, str]]) -> Line:
-    """`Enter detail  / filter`."""
+def key_line(pairs: Sequence[tuple[str, str]], width: int = 0, last: int = 1) -> Line:
+    """`Enter detail  / filter`. Where *width* holds not all of them, whole ones before the *last* ones are left out."""
+    shown = list(pairs)
+    while width and width_of(_key_line(shown)) > width and len(shown) > last:
+        del shown[-1 - last]
+    return _key_line(shown)
+
+
+def _key_line(pairs: Sequence[tuple[str, str]]) -> Line:
     line: Line = ((" ", "text"),)
     for number, (key, does) in enumerate(pairs):
         line = (*line, *((GAP,) if number else ()), (key, "key"), (f" {does}", "muted"))
     return line
 
 
-def waiting_line(state: State, now: Moment) -> Line:
-    """`! A 2, 1:30 left; E 12, 4:10 left ` for the corner of every screen, or that nothing waits."""
+def waiting_line(state: State, now: Moment, room: int = 0) -> Line:
+    """`! A 2, 1:30 left; E 12, 4:10 left ` for the corner of every screen, or that nothing waits. *room*: cells that
+    there are; 0: enough."""
     queues = _queues(state, now)
     if not queues:
-        return (("nothing waits for you ", "muted"),)
+        whole: Line = (("nothing waits for you ", "muted"),)
+        return whole if not room or width_of(whole) <= room else (("nothing waits ", "muted"),)
     told = [f"{state.keymap.shown(name)} {asked.count:,}" for name, asked in queues]
-    if len(queues) == 1:
-        return ((f"! {told[0]} wait, {_how_long(queues[0][1])} ", "attention-text"),)
-    said = "; ".join(f"{each}, {_how_long(asked, brief=True)}" for each, (_, asked) in zip(told, queues, strict=True))
+    forms = [f"{told[0]} wait, {_how_long(queues[0][1])}"] if len(queues) == 1 else []
+    brief = [f"{each}, {_how_long(asked, brief=True)}" for each, (_, asked) in zip(told, queues, strict=True)]
+    forms += ["; ".join(brief), " ".join(told)]
+    said = next((each for each in forms if not room or cell_len(each) + 3 <= room), forms[-1])
     return ((f"! {said} ", "attention-text"),)
 
 
@@ -131,7 +144,6 @@ def strip_line(state: State, now: Moment, width: int = 0) -> Line:
         return ((" nothing waits for you", "muted"),)
     keys = [state.keymap.shown(name) for name, _ in queues]
     opens: Line = ((" or ".join(keys), "key"), (" opens" if len(keys) == 1 else " open", "attention-text"))
-    line: Line = ()
     for cards, brief in ((True, False), (False, False), (False, True)):
         told = [_counted(name, asked, cards=cards) for name, asked in queues]
         if len(queues) == 1:
@@ -139,15 +151,15 @@ def strip_line(state: State, now: Moment, width: int = 0) -> Line:
         else:
             pairs = zip(told, queues, strict=True)
             said = "; ".join(f"{each}, {_how_long(asked, brief=brief)}" for each, (_, asked) in pairs)
-        line = ((f" ! {said} - ", "attention-text"), *opens)
+        line: Line = ((f" ! {said} - ", "attention-text"), *opens)
         if not width or width_of(line) <= width:
-            break
-    return line
+            return line
+    return ((" ", "text"), *waiting_line(state, now, width - 1))  # the keys stand before what they open
 
 
 def _queues(state: State, now: Moment) -> list[tuple[str, Asked]]:
     """By the names of the actions that open them: the queues in which something waits."""
-    waiting = state.board.waiting(now)
+    waiting = state.board.waiting(times.together(now))
     named = (("approvals", waiting.approvals), ("decisions", waiting.decisions))
     return [(name, asked) for name, asked in named if asked.count]
 

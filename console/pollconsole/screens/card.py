@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Protocol
 
 from textual.binding import Binding, BindingType
 
+from pollconsole import times
 from pollconsole.approve import approve
 from pollconsole.causes import APPROVALS
 from pollconsole.core_thread import TooSlow
@@ -24,15 +25,15 @@ from pollconsole.guard_facts import Evidence, Inspect, Way
 from pollconsole.safe import safe
 from pollconsole.screens.card_lines import Drawable, body_lines, confirm_lines, outcome_words
 from pollconsole.screens.cause_words import row_id
-from pollconsole.screens.deciding import MAX_LABEL, DecidingScreen
-from pollconsole.screens.expiring import clock_line, does_expire, is_over, over_lines
-from pollconsole.screens.first_use import open_contract
+from pollconsole.screens.contract_card import ContractCard, is_about_a_contract
+from pollconsole.screens.deciding import CHANGED, CHOOSE, MAX_LABEL, not_done
+from pollconsole.screens.expiring import alone_line, clock_line, does_expire, is_over, over_lines
 from pollconsole.screens.note import Note
 from pollconsole.screens.queue import cards_of
 from pollconsole.screens.standing import Drawn, Standing
 from pollconsole.state import State as Shared
 from pollconsole.widgets import LinesView, OneLine
-from pollcore.facts import Choice, ChoiceKind, Escalation, Moment, PollconsoleError, Stale, StopReason
+from pollcore.facts import Choice, ChoiceKind, Escalation, Moment, Operation, PollconsoleError, Stale, StopReason
 
 
 class Shown(Drawn, Protocol):
@@ -44,16 +45,15 @@ class Shown(Drawn, Protocol):
     def digest(self) -> str: ...
 
 
-class CardScreen(DecidingScreen):
+class CardScreen(ContractCard):
     """One card. *ids*: the queue that it was opened from, for the keys of the previous and the next card."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left_square_bracket", "other(-1)", "previous card"),
         Binding("right_square_bracket", "other(1)", "next card"),
-        Binding("r", "anew", "the new question", tooltip="once this one is over: open what is asked now"),
-        Binding("t", "contract", "the contract", tooltip="its text, on a card of a first use; you have seen it then"),
+        Binding("r", "anew", "draw anew", tooltip="once time has changed it, or it is over: what is asked now"),
     ]
-    more_keys = DecidingScreen.more_keys | {"r", "t"}
+    more_keys = ContractCard.more_keys | {"r"}
 
     def __init__(self, state: Shared, operation_id: str, ids: Sequence[str] = ()) -> None:
         super().__init__(state)
@@ -65,11 +65,9 @@ class CardScreen(DecidingScreen):
         self._seen = ""
         """The question whose card was told to be seen."""
         self._standing = Standing(state.board, operation_id)
-        self._looked = False
-        """The contract was opened from here: what the card says of it may be another thing now."""
 
     def on_mount(self) -> None:
-        self._load()
+        self.load()
 
     def on_resize(self) -> None:
         if self.shown is not None and not self._busy:
@@ -77,7 +75,7 @@ class CardScreen(DecidingScreen):
 
     # --- the card -----------------------------------------------------------------------------------------------------
 
-    def _load(self, notice: Line = ()) -> None:
+    def load(self, notice: Line = ()) -> None:
         self.shown, self._over = None, False
         if self._standing.operation_id != self.operation_id:
             self._standing = Standing(self.state.board, self.operation_id)
@@ -87,7 +85,7 @@ class CardScreen(DecidingScreen):
     async def _read(self) -> None:
         operation_id = self.operation_id
         try:
-            shown = await self.state.link.ask(lambda core: core.actions.card(operation_id))
+            shown = await self.ask_anew()
         except PollconsoleError as error:
             if operation_id == self.operation_id:
                 self.show_nothing((text(str(error), "attention"),))
@@ -95,12 +93,16 @@ class CardScreen(DecidingScreen):
         if operation_id == self.operation_id:
             self._draw(shown)
 
+    async def ask_anew(self) -> Shown:
+        operation_id = self.operation_id
+        return await self.state.link.ask(lambda core: core.actions.card(operation_id))
+
     def guard_again(self) -> None:
         shown = self.shown
         if shown is not None and does_expire(shown.question) and self._standing.is_gone(shown, self.state.now().wall):
             self._end(shown)
         elif shown is None or self._moved(shown):
-            self._load(((" the operation changed: the card was drawn anew", "attention"),))
+            self.load(CHANGED)
         else:
             self._draw(shown)
 
@@ -140,7 +142,16 @@ class CardScreen(DecidingScreen):
         if does_expire(self.shown.question):
             self._count_down(self.shown, now)
         elif changed and not self.note.writing and self._moved(self.shown):
-            self._load(((" the operation changed: the card was drawn anew", "attention"),))
+            self.load(CHANGED)
+        else:
+            operation = self._operation(self.shown)
+            self.say_alone(alone_line(self.shown.question, operation, times.together(now).wall))
+        if self.shown is not None and not self._over:
+            self.look_at_age(self.shown)
+
+    def _operation(self, shown: Shown) -> Operation | None:
+        """Its newest record, else the one that it was drawn from."""
+        return self.state.board.operations.get(self.operation_id, shown.operation)
 
     def _draw_keys(self) -> None:
         more = (("[ ]", "other"),) if len(self.ids) > 1 else ()
@@ -148,22 +159,21 @@ class CardScreen(DecidingScreen):
             anew = (("r", "the new question"),) if self._standing.is_asked_anew(self.shown) else ()
             self.show_keys(*anew, ("j k", "scroll"), *more, ("Esc", "leave"))
             return
-        first = self.shown is not None and self.shown.question.reason is StopReason.FIRST_USE
-        contract = (("t", "contract"),) if first else ()
-        keys = (("1-9", "choose, then the letter shown"), *contract, ("j k", "scroll"), *more, ("w", "note"))
-        self.show_keys(*keys, ("Esc", "leave"))
+        contract = (("t", "contract"),) if self.contract_of is not None else ()
+        choose = (("r", "draws it anew"),) if self.aged else ((CHOOSE, "choose, then the letter shown"),)
+        self.show_keys(*choose, *contract, ("j k", "scroll"), *more, ("w", "note"), ("Esc", "leave"))
 
     # --- the time of a question (G7) ----------------------------------------------------------------------------------
 
     def _count_down(self, shown: Shown, now: Moment) -> None:
         """The countdown, beside what is guarded; at its end the card is over, and no other one opens (G8)."""
-        self.query_one("#clock", OneLine).show(clock_line(self._standing.last_known(shown), now.wall))
+        self.query_one("#clock", OneLine).show(clock_line(self._standing.last_known(shown), times.together(now).wall))
         if self._over:
             self._say_over(shown)
         elif self._standing.is_gone(shown, self.state.now().wall):
             self._end(shown)
         elif self._moved(shown):
-            self._load(((" the operation changed: the card was drawn anew", "attention"),))
+            self.load(CHANGED)
 
     def _end(self, shown: Shown) -> None:
         """Lock the card for good: its question is not asked any more."""
@@ -185,10 +195,10 @@ class CardScreen(DecidingScreen):
         self.query_one("#prompt", OneLine).show(prompt)
 
     def action_anew(self) -> None:
-        """The new question, by its own key (G8)."""
-        if self._over and self._standing.is_asked_anew(self.shown):
+        """The new question, or the card that time has changed, by its own key (G8)."""
+        if (self._over and self._standing.is_asked_anew(self.shown)) or (self.aged and not self._busy):
             self.query_one("#card", LinesView).scroll_home(animate=False)
-            self._load()
+            self.load()
 
     def painted(self) -> None:
         """Tell once that the card was before somebody's eyes: a handover says so, and its expiry is another one then
@@ -241,7 +251,7 @@ class CardScreen(DecidingScreen):
         except TooSlow as error:
             self._again(f"{error}; whether it was done is in the story")
         except PollconsoleError as error:
-            self._again(f"refused: {error}")
+            self._again(not_done(error))
         else:
             self.forget_note()
             said = outcome_words(shown.operation, after, choice)
@@ -266,7 +276,7 @@ class CardScreen(DecidingScreen):
     def _again(self, why: str) -> None:
         self._busy = False
         self.state.say(why if self.operation_id in why.split() else f"{self.operation_id}: {why}", "attention")
-        self._load()
+        self.load()
         self.refused(why)
 
     def inspected(self, chosen: Inspect) -> None:  # noqa: ARG002
@@ -277,19 +287,21 @@ class CardScreen(DecidingScreen):
         opener: Any = self.app.opens  # type: ignore[attr-defined]
         opener("inspect", self.operation_id)
 
-    # --- keys ---------------------------------------------------------------------------------------------------------
-
-    def action_contract(self) -> None:
-        """The contract that is used for the first time: its text, over the card; that it was seen is put on record."""
+    @property
+    def contract_of(self) -> str | None:
+        """Of a contract that is used for the first time, or changed."""
         shown = self.shown
-        if shown is not None and shown.operation is not None and shown.question.reason is StopReason.FIRST_USE:
-            self._looked = True
-            open_contract(self, shown.operation.submitted.provider)
+        if shown is None:
+            return None
+        about = shown.question.reason is StopReason.FIRST_USE or is_about_a_contract(shown.card.choices)
+        operation = shown.operation if about else None
+        return None if operation is None else operation.submitted.provider
 
-    def on_screen_resume(self) -> None:
-        if self._looked and not self._busy:
-            self._looked = False
-            self._load()
+    @property
+    def stands_for_good(self) -> bool:
+        return self._over
+
+    # --- keys ---------------------------------------------------------------------------------------------------------
 
     def action_other(self, by: int) -> None:
         """The next card needs its own key to appear (G8)."""
@@ -299,4 +311,4 @@ class CardScreen(DecidingScreen):
             self.operation_id = waiting[at]
             self.note = Note()
             self.query_one("#card", LinesView).scroll_home(animate=False)
-            self._load()
+            self.load()

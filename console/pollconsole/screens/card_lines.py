@@ -35,6 +35,7 @@ REQUEST: Final = (
     *("Credential scope:", "Can reveal:", "For the run:", "Request digest:", "Cannot be shown:"),
 )
 """G7's lines: what a credential would be used for. They come first among the further ones, in this order."""
+DIFFERENCE: Final = "Contract difference:"
 _LETS_OUT: Final = frozenset({ChoiceKind.APPROVE_ONCE, ChoiceKind.APPROVE_SESSION})
 
 
@@ -81,7 +82,7 @@ def body_lines(card: Drawable, width: int) -> list[Line]:
         lines.append(())
         first = _of_the_request(further) if asked else []
         rest = [(each.label, each.text) for each in further if (each.label, each.text) not in first]
-        lines += [*columns(first, width), *columns(rest, width)]
+        lines += [*columns(first, width), *further_lines(rest, width)]
     return lines
 
 
@@ -98,6 +99,23 @@ def named_lines(label: str, said: str, width: int) -> list[Line]:
     items = [*((f"{each},", role) for each in listed[:-1]), (listed[-1], role)]
     first, *others = draw.flow(items, width - begins, sign=" ")
     return [((label, "muted"), *first), *(((" " * begins, "text"), *each) for each in others)]
+
+
+def further_lines(pairs: Sequence[tuple[str, str]], width: int) -> list[Line]:
+    """Lines of a card behind its choices: in columns, but the difference of a contract, which stands last."""
+    changed = [said for label, said in pairs if label == DIFFERENCE]
+    lines = columns([each for each in pairs if each[0] != DIFFERENCE], width)
+    return [*lines, *difference_lines(changed)] if changed else lines
+
+
+def difference_lines(changed: Sequence[str]) -> list[Line]:
+    """One line a line, counted, so that each is told from every other one while the card is read."""
+    lines: list[Line] = [((DIFFERENCE, "muted"), (" - what it runs under, + what the file says now", "faint"))]
+    digits = len(str(len(changed)))
+    for number, each in enumerate(changed, 1):
+        role = {"+": "good", "-": "danger", "@": "faint"}.get(each[:1], "muted")
+        lines.append(((f" {number:>{digits}} | ", "faint"), text(each, role)))
+    return lines
 
 
 def _of_the_request(lines: Sequence[Any]) -> list[tuple[str, str]]:

@@ -17,9 +17,9 @@ from textual import events
 from textual.binding import Binding, BindingType
 
 from pollconsole import draw
-from pollconsole.draw import Line
+from pollconsole.draw import Line, width_of
 from pollconsole.guard_card import GuardedCard
-from pollconsole.guard_facts import NAVIGATION, Evidence, GuardView, Inspect, State
+from pollconsole.guard_facts import MIN_COLUMNS, MIN_ROWS, NAVIGATION, Evidence, GuardView, Inspect, State
 from pollconsole.guard_facts import Choice as Key
 from pollconsole.guarded import GuardedApp
 from pollconsole.screens.card_frame import INDENT, CardFrame
@@ -27,9 +27,22 @@ from pollconsole.screens.card_lines import guard_bar
 from pollconsole.screens.note import Note
 from pollconsole.state import State as Shared
 from pollconsole.widgets import LinesView, OneLine
+from pollcore.facts import PollconsoleError, StoreUnusable
 
+CHANGED: Final[Line] = (("it changed and was drawn anew ", "attention"),)
+AGED: Final[Line] = (("time has changed it: r draws anew ", "danger"),)
+CHOOSE: Final = "1-9"
+"""In the footer: the digits."""
+AGE_TICKS: Final = 8
+"""Between two looks whether time alone has changed what a card offers: two seconds."""
 MAX_LABEL: Final = 44
 """A label in the prompt, which stands on one line of 80 cells; the card and the confirmation have it whole."""
+
+
+def not_done(error: PollconsoleError) -> str:
+    """What is said where an answer led to *error*. A store that failed may have failed after the request had left: its
+    own words tell which."""
+    return str(error) if isinstance(error, StoreUnusable) else f"refused: {error}"
 
 
 class DecidingScreen(CardFrame):
@@ -44,9 +57,18 @@ class DecidingScreen(CardFrame):
     """Keys beside the guard's own that reach this screen's bindings while its card is open; like every input they end
     the quiet."""
 
+    shown: Any
+    """What the core drew last; None: nothing yet."""
+
     def __init__(self, state: Shared) -> None:
         super().__init__(state)
         self.notice: Line = ()
+        """What became of the card itself; it stands beside the guard's state, where nothing moves for it."""
+        self.aged = False
+        """Time alone has changed what the card offers; it stands as it was drawn, and is refused if it is decided."""
+        self._ticks = 0
+        self._prompt: Line = ()
+        self._alone: Line = ()
         self.note = Note()
         self._noted = ""
         """The question that the note belongs to."""
@@ -94,13 +116,15 @@ class DecidingScreen(CardFrame):
     def show_reading(self, notice: Line = ()) -> None:
         """Nothing is shown yet, so nothing can be decided."""
         self.guarded.guard_close()
-        self.notice, self._view = notice, None
+        self.notice, self._view, self.aged, self._alone = notice, None, False, ()
         self.query_one("#confirm").display = False
         self.query_one("#card", LinesView).show(((("reading the card ...", "muted"),),))
 
     def show_keys(self, *pairs: tuple[str, str]) -> None:
         """The footer: *pairs* in the first step; in the second every key but the letter goes back."""
         self._keys = pairs
+        if self.app.size.width < MIN_COLUMNS or self.app.size.height < MIN_ROWS:
+            pairs = tuple(each for each in pairs if each[0] != CHOOSE)  # nothing can be chosen here
         if self.note.writing:
             self.keys(("Enter", "keep the note"), ("Esc", "leave it as it was"))
             return
@@ -113,9 +137,44 @@ class DecidingScreen(CardFrame):
         body = self.query_one("#card", LinesView)
         body.wrap_for(self.text_width)
         body.show([*lines, *self.note.shown])
-        self.query_one("#said", OneLine).show(self.notice)
+        self.query_one("#said", OneLine).show(())
         self._show_reason(self._reason)
         return body
+
+    def say_alone(self, line: Line) -> None:
+        """What happens if nobody decides, from now on; it counts on beside the prompt and moves nothing."""
+        if line != self._alone:
+            self._alone = line
+            if self._view is not None and not self.note.writing and not self._busy:
+                self._draw_prompt()
+
+    def _draw_prompt(self) -> None:
+        """The prompt; beside it, while there is room and nothing was chosen, what happens if it is left alone."""
+        room = self.app.size.width - width_of(self._prompt)
+        beside = self._view is not None and self._view.step == 1 and width_of(self._alone) < room
+        self.query_one("#prompt", OneLine).show(self._prompt, self._alone if beside else ())
+
+    def look_at_age(self, shown: Any, ticks: int = AGE_TICKS) -> None:
+        """Once in so many ticks: has time alone changed what *shown* offers? It is said, and nothing moves (G8)."""
+        self._ticks += 1
+        if self._ticks % ticks or self.aged or self._busy or self.state.read_only or not self.is_current:
+            return
+        self.run_worker(self._look_at_age(shown), group="age", exclusive=True)
+
+    async def _look_at_age(self, shown: Any) -> None:
+        try:
+            changed = await self.state.link.ask(lambda core: core.actions.aged(shown))
+        except PollconsoleError:
+            return  # what is asked of the core next says why
+        if changed and shown is self.shown and not self._busy:
+            self.aged = True
+            self.say_notice(AGED)
+
+    def say_notice(self, notice: Line) -> None:
+        """What became of the card itself; beside the guard's state, where nothing moves for it."""
+        self.notice = notice
+        if self._view is not None and not self.note.writing:
+            self._draw_guard(self._view)
 
     def guard(self, digest: str, keys: tuple[Key, ...], confirms: Mapping[str, Sequence[Line]]) -> None:
         """Guard exactly the lines that are drawn. *confirms*: by digit, what is about to be done."""
@@ -155,9 +214,10 @@ class DecidingScreen(CardFrame):
         if self.guarded.guard_painted:
             self.painted()
         state, prompt, message = guard_bar(view)
-        self.query_one("#guard", OneLine).show(state)
-        self.query_one("#prompt", OneLine).show(prompt)
-        self.query_one("#said", OneLine).show(self.notice or message, message if self.notice else ())
+        self.query_one("#guard", OneLine).show(state, self.notice)
+        self._prompt = prompt
+        self._draw_prompt()
+        self.query_one("#said", OneLine).show(message)
         self.show_keys(*self._keys)
         if self._reason and (view.rejected_keys or view.step == 2 or view.state is State.PENDING):
             self._show_reason(())  # a key that the guard used up

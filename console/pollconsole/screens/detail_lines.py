@@ -11,7 +11,18 @@ from typing import Final
 
 from pollconsole import rows, times, words
 from pollconsole.draw import Line, Span, text
-from pollcore.facts import MINUTE, Instant, Moment, Operation, Status, deadline_left, end_seen_at, last_heard_at
+from pollconsole.due import PASSED
+from pollcore.facts import (
+    MINUTE,
+    Instant,
+    Moment,
+    Operation,
+    Status,
+    deadline_left,
+    end_seen_at,
+    last_heard_at,
+    lost_actions,
+)
 
 BAR: Final = 20
 NAME: Final = 12
@@ -32,10 +43,11 @@ def fact_lines(
     """The record as lines: budgets, the two facts side by side, who and where. *last*: of its last event, if known.
     *exact*: its times in full, too; *polled*: some core polls."""
     lines: list[Line] = []
-    if did:
-        lines.append(_pair("decided", (did, "good")))
     if operation.stop_reason is not None:
         lines.append(_pair("stopped", *_stop(operation, asked)))
+    if did:
+        lines.append(_pair("decided", (did, "good")))
+    lines += [_pair("not known", (said, "attention")) for said in lost_actions(operation)]
     lines += _budgets(operation, now, last, polled=polled)
     lines += _two_facts(operation, now)
     lines += _origin(operation, now)
@@ -103,7 +115,7 @@ def _time(operation: Operation, now: Moment, last: Instant | None) -> Line:
         "time",
         *rows.bar(used, whole, BAR),
         (f"  {words.span(min(used, whole))} of {words.span(whole)}", "text"),
-        (f", {words.span(left)} left" if left > 0 else ", over", "text" if left > whole * 0.1 else "danger"),
+        (f", {words.span(left)} left" if left > 0 else f", {PASSED}", "text" if left > whole * 0.1 else "danger"),
         deadline,
     )
 

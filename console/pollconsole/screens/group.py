@@ -15,22 +15,27 @@ from typing import Any, ClassVar, Final, Protocol
 
 from textual.binding import Binding, BindingType
 
+from pollconsole import times
 from pollconsole.approve import AnyOutcome, approve_group
+from pollconsole.causes import wait_ends_at
 from pollconsole.core_thread import TooSlow
 from pollconsole.draw import Line, text
 from pollconsole.guard_facts import Choice as Key
 from pollconsole.guard_facts import Evidence, Inspect, Way
 from pollconsole.safe import safe
-from pollconsole.screens.deciding import MAX_LABEL, DecidingScreen
-from pollconsole.screens.first_use import open_contract
+from pollconsole.screens.contract_card import ContractCard, is_about_a_contract
+from pollconsole.screens.deciding import CHOOSE, MAX_LABEL, not_done
+from pollconsole.screens.expiring import group_alone_line
 from pollconsole.screens.group_lines import Drawable, GroupOption, body_lines, confirm_lines, outcome_words
 from pollconsole.screens.members import MembersScreen, OutcomeScreen
 from pollconsole.state import MAX_DONE
 from pollconsole.state import State as Shared
-from pollcore.facts import Moment, PollconsoleError, Stale, StopReason
+from pollcore.facts import Instant, Moment, PollconsoleError, Stale, StopReason
 
 MAX_SEEN: Final = 100
 """Questions of one card that are told to be seen; a handover tells of the whole cause by one."""
+AGE_TICKS: Final = 20
+"""Between two looks whether time has changed what the card of many offers: five seconds."""
 READ_LIMIT_S: Final = 60.0
 """How long drawing thousands of operations may take."""
 
@@ -48,15 +53,14 @@ class ShownGroup(Protocol):
     def left_out(self) -> tuple[tuple[str, str], ...]: ...
 
 
-class GroupScreen(DecidingScreen):
+class GroupScreen(ContractCard):
     """The card of *cause*."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("l", "members", "the list"),
         Binding("r", "again", "draw anew"),
-        Binding("t", "contract", "the contract", tooltip="its text, on a card of a first use; you have seen it then"),
     ]
-    more_keys = DecidingScreen.more_keys | {"l", "r", "t", "enter"}
+    more_keys = ContractCard.more_keys | {"l", "r", "enter"}
     """Enter does nothing on the card; over it, in the list, it opens a record."""
 
     def __init__(self, state: Shared, cause: str) -> None:
@@ -64,13 +68,14 @@ class GroupScreen(DecidingScreen):
         self.cause = cause
         self.shown: ShownGroup | None = None
         self._since: Line = ()
-        self._looked = False
-        """The contract was opened from here."""
+        self._reasons: frozenset[str] = frozenset()
+        self._ends: Instant | None = None
+        """When the next of their waits ends; None: all have ended."""
         self._seen = ""
         """The card that was told to be seen, by its digest."""
 
     def on_mount(self) -> None:
-        self._load()
+        self.load()
 
     def on_resize(self) -> None:
         if self.shown is not None and not self._busy:
@@ -78,24 +83,27 @@ class GroupScreen(DecidingScreen):
 
     # --- the card -----------------------------------------------------------------------------------------------------
 
-    def _load(self, notice: Line = ()) -> None:
-        self.shown, self._since = None, ()
+    def load(self, notice: Line = ()) -> None:
+        self.shown, self._since, self._reasons = None, (), frozenset()
         self.show_reading(notice)
         self.tick(self.state.now(), False)
         self.run_worker(self._read(), exclusive=True)
 
     async def _read(self) -> None:
-        cause = self.cause
         try:
-            shown = await self.state.link.ask(lambda core: core.actions.group(cause), limit_s=READ_LIMIT_S)
+            shown = await self.ask_anew()
         except PollconsoleError as error:
             self.show_nothing((text(str(error), "attention"),))
             return
         self._draw(shown)
 
+    async def ask_anew(self) -> ShownGroup:
+        cause = self.cause
+        return await self.state.link.ask(lambda core: core.actions.group(cause), limit_s=READ_LIMIT_S)
+
     def guard_again(self) -> None:
         if self.shown is None:
-            self._load()
+            self.load()
         else:
             self._draw(self.shown)
 
@@ -138,10 +146,22 @@ class GroupScreen(DecidingScreen):
         if changed and self.shown is not None and not self._busy:
             self._since = self._moved_since(self.shown)
         self.show_head(((" card of one cause ", "title"), *self._since), now)
-        contract = (("t", "contract"),) if self._is_first_use else ()
+        if self.shown is not None:
+            self.look_at_age(self.shown, AGE_TICKS)
+            self._draw_alone(self.shown, now, changed)
+        contract = (("t", "contract"),) if self.contract_of is not None else ()
         choose = "choose" if contract else "choose, then the letter"  # 80 cells hold no more
-        keys = (("1-9", choose), ("l", "list"), *contract, ("r", "anew"), ("j k", "scroll"))
+        keys = ((CHOOSE, choose), ("l", "list"), *contract, ("r", "anew"), ("j k", "scroll"))
         self.show_keys(*keys, ("w", "note"), ("Esc", "leave"))
+
+    def _draw_alone(self, shown: ShownGroup, now: Moment, changed: bool) -> None:
+        """What happens if nobody decides, counted beside what is guarded. Ends are looked for when rows changed."""
+        if changed or not self._reasons:
+            self._reasons = frozenset(each.reason for each in shown.card.members)
+            rows = map(self.state.board.operations.get, (each.operation_id for each in shown.card.members))
+            ends = [end for row in rows if row is not None and (end := wait_ends_at(row)) is not None]
+            self._ends = min((end for end in ends if end > now.wall), default=max(ends, default=None))
+        self.say_alone(group_alone_line(self._reasons, self._ends, times.together(now).wall))
 
     def _moved_since(self, shown: ShownGroup) -> Line:
         board = self.state.board
@@ -178,7 +198,7 @@ class GroupScreen(DecidingScreen):
         except TooSlow as error:
             self._again(f"{error}; it goes on, and what was done is in the stories")
         except PollconsoleError as error:
-            self._again(f"refused: {error}")
+            self._again(not_done(error))
         else:
             self._tell(outcome)
         finally:
@@ -199,11 +219,21 @@ class GroupScreen(DecidingScreen):
     def _again(self, why: str) -> None:
         self._busy = False
         self.state.say(why, "attention")
-        self._load()
+        self.load()
         self.refused(why)
 
     def inspected(self, chosen: Inspect) -> None:  # noqa: ARG002
         self.action_members()
+
+    @property
+    def contract_of(self) -> str | None:
+        """Of a contract that is used for the first time, or changed."""
+        shown = self.shown
+        if shown is None or not shown.card.members:
+            return None
+        about = self.cause.startswith(f"{StopReason.FIRST_USE.value}:") or is_about_a_contract(shown.card.choices)
+        row = self.state.board.operations.get(shown.card.members[0].operation_id)
+        return row.submitted.provider if about and row is not None else None
 
     # --- keys ---------------------------------------------------------------------------------------------------------
 
@@ -213,22 +243,6 @@ class GroupScreen(DecidingScreen):
             app: Any = self.app
             app.push_screen(MembersScreen(self.state, self.shown.card))
 
-    @property
-    def _is_first_use(self) -> bool:
-        return self.cause.startswith(f"{StopReason.FIRST_USE.value}:")
-
-    def action_contract(self) -> None:
-        """The contract that is used for the first time, over the card."""
-        row = self.state.board.operations.get(self.shown.card.members[0].operation_id) if self.shown else None
-        if row is not None and self._is_first_use and not self._busy:
-            self._looked = True
-            open_contract(self, row.submitted.provider)
-
-    def on_screen_resume(self) -> None:
-        if self._looked and not self._busy:
-            self._looked = False
-            self._load()
-
     def action_again(self) -> None:
         if not self._busy:
-            self._load()
+            self.load()

@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 
 from pollconsole.approve import AnyOutcome
 from pollconsole.draw import Line, text
-from pollconsole.screens.card_lines import columns, is_cost, named_lines, priced_lines
+from pollconsole.screens.card_lines import further_lines, is_cost, named_lines, priced_lines
 from pollcore.facts import ChoiceKind, Instant
 
 LABEL: Final = 18
@@ -89,7 +89,7 @@ def body_lines(card: Drawable, left_out: Sequence[tuple[str, str]], width: int) 
     for option in card.choices:
         lines += choice_lines(option, card.count, width)
     lines.append(())
-    lines += columns([(each.label, each.text) for each in card.lines[at:]], width)
+    lines += further_lines([(each.label, each.text) for each in card.lines[at:]], width)
     for operation_id, why in left_out:
         lines.append((("Not in the list: ", "attention"), text(f"{operation_id}: {why}", "text")))
     return lines

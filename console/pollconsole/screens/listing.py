@@ -23,6 +23,8 @@ from pollconsole.widgets import LinesView, OneLine, SaidLine, Table
 from pollcore.facts import Moment, PollconsoleError
 
 LEAD: Final = 2
+FREE_LEAST: Final = 8
+"""Cells that the column with no most is worth having from."""
 NAME: Final = 10
 """Cells of the names in the lower part."""
 MAX_VALUE: Final = 300
@@ -67,18 +69,28 @@ class ListingTable(Table):
 
     @property
     def widths(self) -> list[int]:
-        """Cells of every column; the one without a most takes what is left, the first gives way on narrow screens."""
-        used = LEAD + len(self._kinds) - 1
+        """Cells of every column; the one without a most takes what is left. Where room is short the last ones are left
+        out whole (0): the lower part tells them."""
         widths = list(self._cells)
         free = next((n for n, column in enumerate(self._kinds) if not column.most), len(widths) - 1)
-        fixed = sum(cells for n, cells in enumerate(widths) if n != free)
-        widths[free] = max(0, self.columns - used - fixed)
+        widths[free] = max(len(self._kinds[free].head), FREE_LEAST)
+        for last in range(len(widths) - 1, 0, -1):
+            if self._used(widths) <= self.columns:
+                break
+            widths[last] = 0
+        if widths[free]:
+            widths[free] += max(0, self.columns - self._used(widths))
         return widths
+
+    @staticmethod
+    def _used(widths: Sequence[int]) -> int:
+        return LEAD + sum(widths) + sum(width > 0 for width in widths[1:])
 
     def heads(self) -> Line:
         """The names of the columns."""
         named = zip(self._kinds, self.widths, strict=True)
-        return ((f"{' ' * LEAD}{' '.join(fit(kind.head, width, right=kind.right) for kind, width in named)}", "faint"),)
+        heads = " ".join(fit(kind.head, width, right=kind.right) for kind, width in named if width)
+        return ((f"{' ' * LEAD}{heads}", "faint"),)
 
     def line_of(self, operation_id: str) -> Line:
         row = self.rows.get(operation_id)
@@ -86,6 +98,8 @@ class ListingTable(Table):
         if row is None:
             return (*line, text(operation_id, "faint"))
         for number, (cell, width) in enumerate(zip(row.cells, self.widths, strict=True)):
+            if not width:
+                continue
             gap = ((" ", "text"),) if number else ()
             line = (*line, *gap, (fit(cell[0], width, right=self._kinds[number].right), cell[1]))
         return line
@@ -123,6 +137,7 @@ class ListingScreen(SearchingScreen):
         """What the lower part says where there is no row."""
         self._exact = state.exact
         self._found: list[Any] = []
+        self._was_read = False
 
     def compose(self) -> ComposeResult:
         yield OneLine(self.state, ground="footer", id="head")
@@ -181,6 +196,7 @@ class ListingScreen(SearchingScreen):
         except PollconsoleError as error:
             self._found = []
             self._lines = ((text(str(error), "attention", MAX_VALUE),),)
+        self._was_read = True
         if self.is_attached:
             self._fill()
             self.tick(self.state.now(), True)
@@ -192,7 +208,8 @@ class ListingScreen(SearchingScreen):
     # --- drawing ------------------------------------------------------------------------------------------------------
 
     def tick(self, now: Moment, changed: bool) -> None:  # noqa: ARG002
-        self.show_head(((f" {self.title_words}", "title"), (f"  {len(self._found):,}", "muted")), now)
+        count: Line = ((f"  {len(self._found):,}", "muted"),) if self._was_read else ()
+        self.show_head(((f" {self.title_words}", "title"), *count), now)
         if self._exact is not self.state.exact:
             self._fill()
         self._draw_heads()

@@ -16,7 +16,7 @@ from textual.binding import BindingType
 from textual.containers import Horizontal
 
 from pollconsole import rows
-from pollconsole.board import SORT_KEYS, View
+from pollconsole.board import SORT_KEYS, Sort, View
 from pollconsole.draw import Line, text
 from pollconsole.screens.base import bound, strip_line
 from pollconsole.screens.greeting import greeting_lines
@@ -31,6 +31,15 @@ from pollcore.facts import SECOND, Moment
 SIDE_WIDTH: Final = 52
 SIDE_FROM: Final = 130
 """From this width on, the story of the row under the cursor stands beside the table."""
+SORT_WHOLE_FROM: Final = 100
+SORT_SHORT: Final = {
+    Sort.ATTENTION: "needs",
+    Sort.DEADLINE: "left",
+    Sort.OPERATION: "id",
+    Sort.PROVIDER: "prov",
+    Sort.REQUESTS: "reqs",
+}
+"""The orders as their columns are named, on narrower screens."""
 RESORT_TICKS: Final = 4
 """Rows are ordered anew at most once a second."""
 
@@ -173,17 +182,19 @@ class LiveScreen(Narrowing):
             return
         asked = self.state.board.asked(operation)
         said: Line = ((" ", "text"), text(operation.submitted.label or operation.submitted.job_id, "text", 40))
-        did = self.state.done.get(operation.operation_id)
-        note = (did, "good") if did else rows.note_span(operation, now, asked)
+        note = rows.note_spans(operation, now, asked, self.state.done.get(operation.operation_id))
         line.show(
-            (*said, ("  ", "text"), note, ("  HTTP ", "faint"), (rows.http_words(operation, now), "muted")),
+            (*said, ("  ", "text"), *note, ("  HTTP ", "faint"), (rows.http_words(operation, now), "muted")),
         )
 
     def _draw_keys(self) -> None:
         if self.mode == "filter":
-            self.keys(("Enter", "keep"), ("Esc", "clear"), ("", "words, or status: state: provider: account: reason:"))
+            fields = ("", "words, or status:"), ("", "state: provider: account: reason:")
+            self.keys(("Enter", "keep"), ("Esc", "clear"), *fields, last=0)
         elif self.mode == "sort":
-            self.keys(*((key, sort.value) for key, sort in SORT_KEYS.items()), ("Esc", ""))
+            short = self.app.size.width < SORT_WHOLE_FROM
+            told = ((key, SORT_SHORT.get(sort, sort.value) if short else sort.value) for key, sort in SORT_KEYS.items())
+            self.keys(*told, ("Esc", "as it was"), last=0)
         else:
             self.keys(
                 *((self.key_of("detail"), "detail"), (self.key_of("question"), "ask")),
@@ -194,6 +205,7 @@ class LiveScreen(Narrowing):
                 ),
                 *((f"{self.key_of('view_open')}-{self.key_of('view_marked')}", "view"), (self.key_of("help"), "help")),
                 (self.key_of("quit"), "quit"),
+                last=2,
             )
 
     def _follow_cursor(self) -> None:

@@ -7,13 +7,13 @@ Source: spec V1.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from pollconsole import row_columns, rows
+from pollconsole import row_columns, rows, times
 from pollconsole.beats import is_polled
 from pollconsole.board import Sort, View
-from pollconsole.draw import Line, Span, fit, text, width_of
+from pollconsole.draw import Line, Span, fit, plain, text, width_of
 from pollconsole.state import State
 from pollconsole.widgets import Table
 from pollcore.facts import Moment
@@ -60,7 +60,7 @@ class OperationTable(Table):
     def line_of(self, operation_id: str) -> Line:
         state = self.state
         operation = state.board.operations.get(operation_id)
-        now = state.now()
+        now = times.together(state.now())
         if operation is None:
             return (("  ", "text"), text(operation_id, "faint"))
         asked = state.board.asked(operation)
@@ -68,7 +68,8 @@ class OperationTable(Table):
         cells = list(rows.row(operation, now, columns, asked=asked, polled=is_polled(state.board.latest, now)))
         did = state.done.get(operation_id)
         if did is not None and columns[-1].key == "note":
-            cells[-1] = (fit(did, columns[-1].width), "good")
+            note = rows.note_spans(operation, now, asked, did)
+            cells[-1] = (fit(plain(note), columns[-1].width), note[0][1])
         line: Line = (self._lead(operation_id, asked),)
         for number, each in enumerate(cells):
             line = (*line, *(((" ", "text"),) if number else ()), each)
@@ -114,25 +115,52 @@ def _counts(state: State, now: Moment) -> dict[View, int]:
 
 def view_lines(state: State, now: Moment, width: int, *, typing: bool, found: int) -> tuple[Line, Line]:
     """The views with what each counts, or the filter; and the order, unless *width* has no room for it."""
-    order = f"{sign_of(state.reverse)}{state.sort.value} "
+    order = f"by {state.sort.value}{', reversed' if state.reverse else ''} "
     if typing or state.needle:
         typed: Line = ((f" / {state.needle}{'_' if typing else ''}", "attention" if typing else "key"),)
         if not typing:
             typed = (*typed, (f"  in {state.view.value}, Esc clears", "muted"))
         return typed, ((f"{found:,} of {_counts(state, now)[state.view]:,}  {order}", "muted"),)
     counts = _counts(state, now)
+    views = [view for view in View if view is state.view or view is not View.MARKED or counts[view]]
+    for names, gap in ((_whole_name, "  "), (_short_name, "  "), (_whole_name, " "), (_short_name, " ")):
+        left = _views(state, counts, views, names, gap)
+        if width_of(left) <= width:
+            break
+    for view in sorted(_LESS, key=lambda each: counts[each] > 0):  # what counts nothing goes first
+        if width_of(left) <= width:
+            break
+        if view in views and view is not state.view:
+            views.remove(view)
+            wide, left = (_views(state, counts, views, _short_name, gap) for gap in ("  ", " "))
+            left = wide if width_of(wide) <= width else left
+    return left, ((order, "faint"),) if width_of(left) + 1 + len(order) <= width else ()
+
+
+_LESS: Final = (View.DONE, View.MARKED, View.FAILED, View.UNKNOWN, View.OPEN, View.LOW)
+"""Views that are left out where there is no room, the first one first; their keys hold all the same."""
+
+
+def _whole_name(view: View) -> str:
+    return view.value
+
+
+def _short_name(view: View) -> str:
+    return view.value.partition(" ")[0]
+
+
+def _views(
+    state: State, counts: Mapping[View, int], views: Sequence[View], name: Callable[[View], str], gap: str
+) -> Line:
+    """Their keys, names and counts. *gap*: a wide one, where there is room: a count must not read as the next key."""
     parts: list[Line] = []
-    for number, view in enumerate(View, 1):
+    for view in views:
         here = view is state.view
-        if view is View.MARKED and not here and not counts[view]:
-            continue
         wanted = view is View.NEEDS and counts[view] > 0
         role = "title" if here else "attention" if wanted else "muted"
-        label = f"[{view.value} {counts[view]:,}]" if here else f"{view.value} {counts[view]:,}"
-        parts.append(((f"{number} ", "faint"), (label, role)))
-    cells = 1 + sum(width_of(part) for part in parts)
-    gap = "  " if cells + 2 * (len(parts) - 1) <= width else " "  # a count must not read as the next view's key
+        label = f"[{name(view)} {counts[view]:,}]" if here else f"{name(view)} {counts[view]:,}"
+        parts.append(((f"{list(View).index(view) + 1} ", "faint"), (label, role)))
     left: Line = ((" ", "text"),)
     for number, part in enumerate(parts):
         left = (*left, *(((gap, "text"),) if number else ()), *part)
-    return left, ((order, "faint"),) if width_of(left) + 1 + len(order) <= width else ()
+    return left

@@ -1,7 +1,7 @@
 """Providers: which contracts there are, whose text it is, whether anybody has seen it, and what runs under another one.
 
 Job: list, the one under the cursor whole, its text and the differences on a screen of its own. Must not know: how
-contracts are read. Opening a text is put on record (G5); nothing else here changes anything.
+contracts are read. That a text was read is put on record (G5); nothing else here changes anything.
 
 Source: spec S8, G5, X7, H2.
 """
@@ -18,7 +18,8 @@ from pollconsole.screens.aside import ReadScreen
 from pollconsole.screens.base import bound
 from pollconsole.screens.listing import Column, ListingScreen, Row, pair
 from pollconsole.state import State
-from pollcore.facts import Escalation, Instant, Operation, PollconsoleError, StopReason
+from pollconsole.widgets import LinesView
+from pollcore.facts import Escalation, Instant, Moment, Operation, PollconsoleError, StopReason
 
 MAX_NAME: Final = 64
 MAX_TEXT_LINE: Final = 500
@@ -108,7 +109,7 @@ class ProvidersScreen(ListingScreen):
 
 
 class ContractScreen(ReadScreen):
-    """One contract: what is known of it, differences from what runs, the text. Being shown it counts as seen (G5)."""
+    """One contract: what is known of it, differences from what runs, the text. Read to its end it is seen (G5)."""
 
     title_words = "contract"
     searched = "the contract"
@@ -120,6 +121,8 @@ class ContractScreen(ReadScreen):
         super().__init__(state)
         self.name_ = name
         self._under = under
+        self._unseen: str | None = None
+        """The digest of a text that nobody has seen, until its end was on the screen."""
 
     async def lines(self) -> list[Line]:
         name, under = self.name_, self._under
@@ -129,9 +132,18 @@ class ContractScreen(ReadScreen):
 
         found = await self.state.link.ask(body)
         lines = contract_lines(found, under, self.state.now().wall, exact=self.state.exact)
-        if found.view.unseen and not self.state.read_only:
-            await self._seen(str(found.view.digest))
+        self._unseen = str(found.view.digest) if found.view.unseen and not self.state.read_only else None
         return lines
+
+    def note(self) -> Line:
+        return ((" read it to its end: then it counts as seen", "faint"),) if self._unseen is not None else ()
+
+    def tick(self, now: Moment, changed: bool) -> None:
+        super().tick(now, changed)
+        digest, view = self._unseen, self.query_one(LinesView)
+        if digest is not None and self.is_current and view.shows_end:
+            self._unseen = None
+            self.run_worker(self._seen(digest), group="seen")
 
     async def _seen(self, digest: str) -> None:
         """What the lines say is what was true before: the mark goes with the next look."""

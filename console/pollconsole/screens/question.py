@@ -15,6 +15,7 @@ from pollconsole.core_thread import TooSlow
 from pollconsole.draw import text
 from pollconsole.guard_facts import Evidence, Inspect
 from pollconsole.screens.card import CardScreen, Shown
+from pollconsole.screens.deciding import not_done
 from pollcore.facts import Choice, PollconsoleError, Stale
 
 
@@ -34,6 +35,9 @@ class QuestionScreen(CardScreen):
             return
         self._draw(shown)
 
+    def _operation(self, shown: Shown) -> None:
+        """It has none, neither here nor in what it was drawn from."""
+
     def _moved(self, shown: Shown) -> bool:
         """Decided elsewhere. A credential that changed is no row: the core refuses such a card."""
         board = self.state.board
@@ -52,7 +56,7 @@ class QuestionScreen(CardScreen):
         except TooSlow as error:
             self._again(f"{error}; 'pollconsole credential list' says whether it was done")
         except PollconsoleError as error:
-            self._again(f"refused: {error}")
+            self._again(not_done(error))
         else:
             self.forget_note()
             self.state.say(f"{name}: {choice.label}", "good")

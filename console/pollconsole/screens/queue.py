@@ -14,10 +14,11 @@ from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from pollconsole import bridge, rows, short_words, words
+from pollconsole import bridge, rows, short_words, times, words
 from pollconsole.board import Board
 from pollconsole.causes import APPROVALS, Cause, by_cause, by_time_left
 from pollconsole.draw import Line, fit, text
+from pollconsole.due import PASSED
 from pollconsole.screens.approvals import ABOUT, ApprovalsTable, what
 from pollconsole.screens.base import ConsoleScreen, bound
 from pollconsole.screens.cause_words import WHOLE_FROM, row_id, who, why, without_reason
@@ -29,6 +30,11 @@ ID: Final = 24
 """The most; an id that we made takes 15 and is shown whole."""
 WAITS: Final = 6
 ENDS: Final = 6
+WHAT_LEAST: Final = 10
+"""With fewer cells what tells a row from others tells nothing."""
+COUNTED_FROM: Final = 80
+"""From this width on the cards are counted in the first line; under it there is room for what hurries alone."""
+RIGHT: Final = frozenset({"WAITS", "ENDS"})
 LEAD: Final = 2
 READ_AT_ONCE: Final = 10
 """Approvals whose requests are read in one go; those in sight first."""
@@ -50,24 +56,24 @@ class QueueTable(Table):
         row = self.causes.get(operation_id)
         if row is None:
             return (mark, text(operation_id, "faint"))
-        now = self.state.now()
+        now = times.together(self.state.now())
         many = len(row.questions) > 1
         said, role = (without_reason(row), "title") if many else (self._said(operation_id), "muted")
-        left = None if row.ends_at is None else row.ends_at - now.wall
-        ends = words.NOTHING if left is None else "passed" if left <= 0 else rows.short_countdown(left)
-        cells = self.shape
-        return (
-            mark,
-            (fit(who(row), cells[0]), "text"),
-            (" ", "text"),
-            (fit(why(row, short=self.columns < WHOLE_FROM), cells[1]), "attention"),
-            (" ", "text"),
-            (fit(text(said)[0], cells[2]), role),
-            (" ", "text"),
-            (fit(rows.short_countdown(max(0, now.wall - row.oldest_at)), WAITS, right=True), "muted"),
-            (" ", "text"),
-            (fit(ends, ENDS, right=True), "attention" if ends == "passed" else "muted"),
-        )
+        ends_at = row.ends_at(now.wall)
+        left = None if ends_at is None else ends_at - now.wall
+        ends = words.NOTHING if left is None else PASSED if left <= 0 else rows.short_countdown(left)
+        told = {
+            "WHO": (who(row), "text"),
+            "WHY": (why(row, short=self.columns < WHOLE_FROM), "attention"),
+            "WHAT": (text(said)[0], role),
+            "WAITS": (rows.short_countdown(max(0, now.wall - row.oldest_at)), "muted"),
+            "ENDS": (ends, "attention" if ends == PASSED else "muted"),
+        }
+        line: Line = (mark,)
+        for number, (head, width) in enumerate(self.shape.items()):
+            cell, its = told[head]
+            line = (*line, *(((" ", "text"),) if number else ()), (fit(cell, width, right=head in RIGHT), its))
+        return line
 
     def put(self, causes: list[Cause]) -> None:
         """These rows from now on; who and why are as wide as they need, what is left tells them apart."""
@@ -79,11 +85,18 @@ class QueueTable(Table):
         self.show_ids(list(self.causes))
 
     @property
-    def shape(self) -> tuple[int, int, int]:
-        """Cells of who, why and what."""
-        why = max(3, self._why[self.columns < WHOLE_FROM])
-        used = LEAD + self._who + why + WAITS + ENDS + 4
-        return self._who, why, max(0, self.columns - used)
+    def shape(self) -> dict[str, int]:
+        """Cells of each column by its head, in their order. Where room is short, how long it waits and what tells it
+        from others are left out, one after the other; when it ends is never cut."""
+        why_ = max(3, self._why[self.columns < WHOLE_FROM])
+        rest = {"WAITS": WAITS, "ENDS": ENDS}
+        what_ = self.columns - (LEAD + self._who + why_ + WAITS + ENDS + 4)
+        if what_ < WHAT_LEAST:
+            del rest["WAITS"]
+            what_ += WAITS + 1
+        if what_ < WHAT_LEAST:
+            return {"WHO": self._who, "WHY": max(0, self.columns - (LEAD + self._who + ENDS + 2)), **rest}
+        return {"WHO": self._who, "WHY": why_, "WHAT": what_, **rest}
 
     def _said(self, operation_id: str) -> str:
         """What tells it from others that stopped for the same reason: the detail, then label or job."""
@@ -146,7 +159,9 @@ class QueueScreen(ConsoleScreen):
 
     def tick(self, now: Moment, changed: bool) -> None:
         what = "approvals that wait" if self.approvals else "decisions that wait"
-        self.show_head(((f" {what}", "title"),), now)
+        count = len(self.table.causes) if self.app.size.width >= COUNTED_FROM else 0
+        cards: Line = ((f"  {words.counted(count, 'card')}", "muted"),) if count else ()
+        self.show_head(((f" {what}", "title"), *cards), now)
         self.keys((self.key_of("open_card"), "open the card"), (self.key_of("queue_detail"), "detail"), ("Esc", "back"))
         if changed:
             self._fill()
@@ -163,10 +178,8 @@ class QueueScreen(ConsoleScreen):
         if isinstance(self.table, ApprovalsTable):
             self.query_one("#columns", OneLine).show(((f"  {self.table.heads}", "faint"),))
             return
-        heads = zip(("WHO", "WHY", "WHAT"), self.table.shape, strict=True)
-        line = " ".join(fit(head, width) for head, width in heads)
-        figures = f"{fit('WAITS', WAITS, right=True)} {fit('ENDS', ENDS, right=True)}"
-        self.query_one("#columns", OneLine).show(((f"  {line} {figures}", "faint"),))
+        heads = " ".join(fit(head, width, right=head in RIGHT) for head, width in self.table.shape.items())
+        self.query_one("#columns", OneLine).show(((f"  {heads}", "faint"),))
 
     def on_resize(self) -> None:
         self.call_after_refresh(self._draw_columns)
@@ -260,7 +273,7 @@ class QueueScreen(ConsoleScreen):
 def cards_of(board: Board, now: Instant, *, approvals: bool) -> list[Cause]:
     """One card each, in the order of its queue: what it lists and what the strip counts.
 
-    What ends soonest first: approvals by when they expire (G7), then both by when their waits end.
+    What ends soonest first: a question that expires (G7), or a wait.
     """
     asked = [q for q in board.wanted() if (q.reason in APPROVALS) is approvals]
     return by_time_left(by_cause(asked, board.operations), now)

@@ -11,13 +11,16 @@ from __future__ import annotations
 from typing import Any, ClassVar, Final
 
 from pollconsole import bridge
-from pollconsole.draw import Line, text
+from pollconsole.draw import ELLIPSIS, Line, text
 from pollconsole.screens.aside import ReadScreen
+from pollconsole.state import State
 from pollconsole.theme_choice import Colours
 from pollconsole.themes import PREFIX
 
 NAME: Final = 22
 MAX_VALUE: Final = 300
+LONG: Final = 50
+"""Characters of a value beside its name at 80 cells."""
 _COLOURS: Final = {
     Colours.NONE: "none (NO_COLOR, or a terminal without)",
     Colours.SIXTEEN: "sixteen, the terminal's own",
@@ -32,6 +35,11 @@ class SettingsScreen(ReadScreen):
     searched = "the settings"
     indent = NAME + 3
     more_keys: ClassVar[tuple[tuple[str, str], ...]] = (("read_anew", "read anew"),)
+
+    def __init__(self, state: State) -> None:
+        super().__init__(state)
+        self._whole: list[Line] = []
+        """The lines with every path whole, for a copy."""
 
     async def lines(self) -> list[Line]:
         app: Any = self.app
@@ -48,11 +56,17 @@ class SettingsScreen(ReadScreen):
             bridge.Setting("screen", "started to look", "yes" if self.state.read_only else "no", "--read-only"),
         ]
         problems = (*found.problems, *app.theme_complaints, *self.state.keymap.complaints)
-        return setting_lines((*found.settings, *screen), problems)
+        self._whole = setting_lines((*found.settings, *screen), problems)
+        return setting_lines((*found.settings, *screen), problems, brief=True)
+
+    def whole(self) -> list[Line]:
+        return self._whole or super().whole()
 
 
-def setting_lines(found: tuple[bridge.Setting, ...], problems: tuple[str, ...]) -> list[Line]:
-    """Problems first, then the settings by group; the source stands behind each."""
+def setting_lines(found: tuple[bridge.Setting, ...], problems: tuple[str, ...], *, brief: bool = False) -> list[Line]:
+    """Problems first, then the settings by group; the source stands behind each. *brief*: of a path in the home, which
+    stands there whole once, the end alone where it is long."""
+    home = next((each.value for each in found if (each.group, each.name) == ("home", "home")), "")
     lines: list[Line] = [((f"{len(problems)} to look at" if problems else "nothing is wrong with them", "title"),)]
     lines += [(("  ! ", "attention"), text(problem, "attention", MAX_VALUE)) for problem in problems]
     group = ""
@@ -60,7 +74,9 @@ def setting_lines(found: tuple[bridge.Setting, ...], problems: tuple[str, ...]) 
         if each.group != group:
             group = each.group
             lines += [(), ((group, "title"),)]
-        value = text(each.value, "text", MAX_VALUE)
+        inside = each.value.removeprefix(f"{home}/") if brief and home and len(each.value) > LONG else each.value
+        shown = each.value if inside == each.value else f"{ELLIPSIS}/{inside}"
+        value = text(shown, "text", MAX_VALUE)
         lines.append(
             ((f"  {each.name:<{NAME}} ", "muted"), value, ("  ", "text"), text(each.source, "faint", MAX_VALUE))
         )

@@ -21,8 +21,10 @@ from pollcore.facts import Moment, clock_time
 STALE_S: Final = 5.0
 """The store is read every 2 s at least; older than this the age of what is shown is told."""
 MAX_HOST: Final = 16
-FORMS: Final = 4
+FORMS: Final = 6
 """From all words to the fewest."""
+BRIEF: Final = 3
+"""From this form on what other lines tell as well is left out; then the clock, then what the gate is worth."""
 
 
 def head_lines(state: State, now: Moment, width: int) -> tuple[Line, Line]:
@@ -40,7 +42,7 @@ def _left(state: State, now: Moment, form: int) -> Line:
     word = "danger" if role is CoreRole.FAILED or health else "good" if role is CoreRole.OWN else "held"
     line: list[Span] = [(f" {state.title} ", "title"), (f" {role.value} ", word), _core(state, now, form)]
     line += _stale(state)
-    if form < FORMS - 1:
+    if form < BRIEF:
         line.append((f" live {state.board.figures(now).live:,} ", "text"))
     line += _audit(state, form)
     live = sessions.span(latest.sessions, now.wall, form)
@@ -61,6 +63,8 @@ def _right(state: State, now: Moment, form: int) -> Line:
     name = f"{state.clock_name} " if state.clock_name else ""
     clock = f"{name}{times.both(now.wall) if state.exact else f'{clock_time(now.wall)}Z'}"
     gate = (("gate advisory  " if form < 2 else "advisory ", "muted"),) if state.gate_is_advisory else ()
+    if form > BRIEF:
+        return gate if form == BRIEF + 1 else ()
     return (*gate, (f"{clock} ", "text"))
 
 

@@ -28,7 +28,8 @@ _SIGNS = (
     "open and done are every row once; needs you, unknown and low are among the open, failed are among both.",
     "3 of 20 beside a filter: of the rows of its view.",
     "waiting: questions that want you now; one card answers all that one cause stopped.",
-    "card 2 of 9: of the cards of its queue.",
+    "card 2 of 9: of the cards of its queue. card 2998.1 beside a bar: the number of the picture, for the guard.",
+    "Rows that need you: what ends soonest, then what has passed, then what has ended; equal ones the oldest first.",
     "No key but a card's digit and letter gives new authority. Agents and the command line can only ask.",
 )
 
@@ -81,6 +82,10 @@ class LinesScreen(SearchingScreen):
         """The lines now."""
         return []
 
+    def whole(self) -> list[Line]:
+        """What a copy takes: the lines, with what the screen has no room for."""
+        return self.content()
+
     def note(self) -> Line:
         """What stands on the line above the keys while nothing else does."""
         return ()
@@ -103,7 +108,7 @@ class LinesScreen(SearchingScreen):
 
     def action_copy_all(self) -> None:
         copier: Any = self.app.copy  # type: ignore[attr-defined]
-        copier(join(self.content()), self.title_words)
+        copier(join(self.whole()), self.title_words)
         self.tick(self.state.now(), False)
 
 

@@ -136,6 +136,9 @@ class Store:
         numbered = [(n, e) for n, e in enumerate(self.told, 1) if operation_id in (None, e.operation_id) and n > after]
         return numbered[:limit]
 
+    async def events_named(self, name: EventName, *, limit: int = 10_000) -> Sequence[tuple[int, AuditEvent]]:
+        return [(n, e) for n, e in enumerate(self.told, 1) if e.event is name][-limit:]
+
     async def archived(self, operation_id: str | None = None) -> tuple[int, str] | None:
         return None
 
@@ -152,6 +155,9 @@ class Store:
         return 1
 
     async def check(self) -> Sequence[str]:
+        return ()
+
+    async def contrary(self) -> Sequence[str]:
         return ()
 
     async def wait_for_change(self, after: int, timeout_s: float) -> int:

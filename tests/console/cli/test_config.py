@@ -8,7 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pollconsole import bridge
 from pollcore.adapters.config import Config, Instance, UsePolicy, line_of, load_config, parse_config
+from pollcore.adapters.contract_files import ContractFiles
+from pollcore.adapters.instances import Providers
 from pollcore.facts import HOUR, Limits, Refused
 
 WHOLE = """
@@ -112,6 +115,39 @@ def test_a_wrong_setting_is_refused_with_its_line_and_key(text: str, says: str) 
         parse_config(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (
+            'contract = "exmple-jobs"\n',
+            r"config.toml:4: providers.lab.contract: no contract 'exmple-jobs' \(did you mean",
+        ),
+        ('contract = "example"\n', r'config.toml:4: providers.lab.contract: .*did you mean "example-jobs"\?'),
+        ('contract = "qqq"\n', r"config.toml:4: providers.lab.contract: .*'pollconsole provider list' shows all"),
+        ('contract = "example-jobs"\n', r'config.toml:3: providers.lab.base_url: is missing; .*base_url = "https://'),
+        (
+            'contract = "restate"\nbase_url = "https://a.example"\nurls = { admn = "https://b.example" }\n',
+            r"config.toml:6: providers.lab.urls.admn: .*\(known: admin\) \(contract restate\)",
+        ),
+    ],
+)
+@pytest.mark.rule("H2")
+def test_an_instance_that_fits_no_contract_is_told_with_its_line_key_and_near_names(text: str, says: str) -> None:
+    config = parse_config(f'[operator]\nname = "ana"\n[providers.lab]\n{text}')
+    with pytest.raises(Refused, match=says) as refused:
+        Providers(ContractFiles(None), config).find("lab")
+    assert refused.value.details["key"].startswith("providers.lab.")  # type: ignore[attr-defined]
+
+
+def test_what_the_settings_name_outside_themselves_is_told_with_its_line(tmp_path: Path) -> None:
+    text = '[network]\nca_file = "/nowhere.pem"\n\n[log]\nfile = "no/such.log"\n[audit]\nkey_file = "k"\n'
+    (tmp_path / "config.toml").write_text(text)
+    roots, log = bridge.settings_faults(bridge.config(tmp_path))
+    assert roots.startswith("config.toml:2: network.ca_file: no readable certificates in /nowhere.pem; ")
+    assert log.startswith(f"config.toml:5: log.file: {tmp_path}/no/such.log cannot be written; ")
+    assert bridge.key_file_named(tmp_path) == "config.toml:7: audit.key_file names the file; "
+
+
 def test_http_to_loopback_needs_no_leave() -> None:
     for host in ("127.0.0.1:8080", "localhost", "[::1]:9"):
         config = parse_config(f'[providers.a]\ncontract = "x"\nbase_url = "http://{host}"\n')
@@ -120,13 +156,15 @@ def test_http_to_loopback_needs_no_leave() -> None:
 
 def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(Refused, match="not UTF-8 at byte 0"):
+    with pytest.raises(Refused, match=r"config.toml:1: not UTF-8 at byte 0; save it as UTF-8"):
         load_config(tmp_path)
 
 
 def test_a_key_is_found_behind_dots_and_quotes() -> None:
     assert line_of('a.b = 1\n["x y".z]\n"k" = 2\n', ("x y", "z", "k")) == 3
     assert line_of("a.b = 1\n", ("a", "b")) == 1
+    assert line_of("[a]\n[a.c]\n[a.b]\nd = 1\n", ("a", "b", "e")) == 3
+    assert line_of("[x]\ny = 1\n", ("a", "b")) is None
 
 
 @given(st.text(max_size=200))

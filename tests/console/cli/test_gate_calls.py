@@ -26,7 +26,7 @@ def home(real_home: Path) -> Path:
 @pytest.mark.rule("G5", "G7", "X7", "K4")
 def test_a_call_that_waits_is_shown_whole_denied_by_a_command_and_never_approved_by_one(home: Path) -> None:
     document(run(home, "submit", "--provider", "mine", "--job-id", "j1", "--id", "op-1", "--json"))
-    document(run(home, "run", "--until-idle", "--for", "20s", "--json"))
+    document(run(home, "run", "--until-idle", "--for", "50s", "--json"))
     shown = document(run(home, "show", "op-1", "--json"))
     assert (shown["status"], shown["status_requests_used"]) == ("awaiting_approval", 0)
     approval = shown["approval"]

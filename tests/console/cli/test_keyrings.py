@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.console.cli.conftest import Outcome
 
-from pollconsole.bridge.chain_state import chain_state
+from pollconsole.bridge.chain_views import chain_state
 from pollcore.adapters import keyring_store
 from pollcore.adapters.keyring_store import MemoryBackend, way_out
 from pollcore.assembly import open_core

@@ -82,6 +82,43 @@ def test_an_output_that_is_full_is_told_in_one_line() -> None:
     assert b"Traceback" not in done.stderr
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this platform")
+def test_an_error_that_finds_no_room_is_no_reader_that_left(tmp_path: Path) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [*PROGRAM, "show", "op-1", "--json", "--home", str(tmp_path)], stdout=full, stderr=subprocess.PIPE,
+            timeout=LIMIT_S, env=environment(),
+        )  # fmt: skip
+    assert done.returncode == 1
+    assert b"no operation" in done.stderr
+
+
+def test_a_home_that_is_too_long_for_a_path_is_refused_in_one_line() -> None:
+    for more in ((), ("--home", "a" * 5_000)):
+        done = run("list", *more, POLLCONSOLE_HOME="/tmp/" + "a" * 5_000)
+        assert done.returncode in (1, 2)
+        assert b"too long for a path" in done.stderr
+        assert b"fault of ours" not in done.stderr
+
+
+def test_a_folder_that_others_need_keeps_its_mode(tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o755)
+    shared.joinpath("somebody's").touch()
+    shared.joinpath("config.toml").touch()  # without anything of ours it would be no home to read
+    for _ in range(2):  # the second time a store of ours lies in it
+        assert run("audit", "show", "--home", str(shared)).returncode == 0
+        assert shared.stat().st_mode & 0o777 == 0o755
+    shared.joinpath("somebody's").unlink()
+    run("audit", "show", "--home", str(shared))
+    assert shared.stat().st_mode & 0o777 == 0o700
+    shared.chmod(0o1777)
+    refused = run("audit", "show", "--home", str(shared))
+    assert refused.returncode == 1
+    assert b"everybody uses it: name a folder of your own in it" in refused.stderr
+
+
 def test_a_latin_terminal_gets_escapes_instead_of_an_error() -> None:
     done = run("shów-作业", PYTHONIOENCODING="latin-1", PYTHONUTF8="0", LC_ALL="C.UTF-8")
     assert done.returncode == 2

@@ -19,6 +19,7 @@ from tests.console.real import Provider
 from tests.serving import serving
 
 from pollconsole.safe import safe
+from pollcore.contract import placeholders
 
 Call = Callable[..., Outcome]
 LIMIT_S = 60
@@ -42,7 +43,9 @@ def tried_contract(call: Call, home: Path, url: str) -> Path:
     assert begun(call, home, "--base-url", url, "--credential", "none", "--path", "/jobs/{job_id}", *states).code == 0
     file = home / "providers" / "acme.toml"
     text = file.read_text().replace('tested_live = "no"', 'tested_live = "the tests"')
-    file.write_text(text.replace("# observation =", "observation =").replace("# evidence =", "evidence ="))
+    text = text.replace("# observation =", "observation =").replace("# evidence =", "evidence =")
+    assert placeholders.EVIDENCE in text
+    file.write_text(text.replace(placeholders.EVIDENCE, "these tests"))
     return file
 
 
@@ -150,6 +153,45 @@ def test_an_answer_that_is_no_json_proposes_nothing_and_says_so(call: Call, tmp_
     saved.write_bytes(b"HTTP/1.1 200 OK\r\n\r\n<a/>")
     made = call("provider", "new", "--file", str(tmp_path / "acme.toml"), "--from-response", str(saved))
     assert (made.code, "are no JSON" in made.out) == (0, True)
+
+
+@pytest.mark.rule("T3")
+def test_the_age_of_a_saved_answer_is_no_difference_of_clocks(call: Call, tmp_path: Path) -> None:
+    file, saved = tmp_path / "acme.toml", tmp_path / "a.txt"
+    call("provider", "new", "--file", str(file), "--waiting", "compiling", "--succeeded", "done")
+    dated = b"200 OK\r\nDate: Mon, 02 Mar 2026 10:00:00 GMT\r\nRetry-After: Mon, 02 Mar 2026 10:00:40 GMT"
+    saved.write_bytes(SAVED.replace(b"200 OK", dated))
+    argv = ("provider", "explain", str(file), "--response", str(saved), "--job-id", "job-7")
+    told = call(*argv, "--home", str(tmp_path / "none"), "--json").json
+    assert not [note for note in told["observation"]["notes"] if "clock_skew" in note or "hint_invalid" in note]
+    assert told["decision"]["source"] == "provider_retry_after"
+    ahead = dated.replace(b"2026", b"2095")
+    saved.write_bytes(SAVED.replace(b"200 OK", ahead))
+    told = call(*argv, "--home", str(tmp_path / "none"), "--json").json
+    assert [note for note in told["observation"]["notes"] if note.startswith("clock_skew ")]
+
+
+@pytest.mark.rule("X7", "G5")
+def test_a_placeholder_of_a_new_file_is_no_evidence_so_the_first_use_is_asked_about(
+    call: Call, tmp_path: Path, provider: Provider
+) -> None:
+    home = tmp_path / "home"
+    file = tried_contract(call, home, provider.url)
+    assert (
+        call("provider", "list", "--json", "--home", str(home)).json["providers"][0]["marks"]["first_use"]
+        == "not_asked"
+    )
+    file.write_text(file.read_text().replace("these tests", placeholders.EVIDENCE))
+    found = call("provider", "check", str(file), "--json").json["found"]
+    assert [one["level"] for one in found if one["key"] == "status.evidence"] == ["warning"]
+    (listed,) = [
+        one
+        for one in call("provider", "list", "--json", "--home", str(home)).json["providers"]
+        if one["name"] == "acme"
+    ]
+    assert listed["marks"]["first_use"] != "not_asked"
+    tried = call("provider", "try", "acme", "--job-id", "job-1", "--home", str(home), "--json")
+    assert (tried.code, tried.json["error"]["reason"]) == (2, "first_use")
 
 
 @pytest.mark.rule("E3", "E4", "S2")

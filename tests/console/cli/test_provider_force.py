@@ -20,9 +20,11 @@ def file(tmp_path: Path) -> Path:
 def test_check_and_show_name_it_and_a_missing_consequence_is_refused_with_its_line(call: Call, file: Path) -> None:
     sound = call("provider", "check", str(file), "--json")
     assert (sound.code, sound.json["cancel"], sound.json["force_cancel"], sound.json["warnings"]) == (0, True, True, 0)
-    shown = call("provider", "show", "github-run", "--json", "--home", str(file.parent)).json
+    home = file.parent / "home"
+    home.mkdir()
+    shown = call("provider", "show", "github-run", "--json", "--home", str(home)).json
     assert (shown["force_cancel"], "/force-cancel" in shown["text"]) == (True, True)
-    assert call("provider", "show", "openai-batch", "--json", "--home", str(file.parent)).json["force_cancel"] is False
+    assert call("provider", "show", "openai-batch", "--json", "--home", str(home)).json["force_cancel"] is False
     file.write_text(TEXT.replace('consequences = "it is killed"\n', ""))
     broken = call("provider", "check", str(file))
     line = TEXT[: TEXT.index("[cancel.force]")].count("\n") + 1

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -165,7 +166,10 @@ def test_a_core_that_ended_is_missed_at_once_though_its_heartbeat_is_fresh(
         [*PROGRAM, "run", "--home", str(home.folder)], stderr=subprocess.DEVNULL, env=environment()
     ) as core:
         try:
-            assert home.json("wait", "op-1", "--timeout", "5s", code=13)["status"] == "waiting"
+            end = time.monotonic() + LIMIT_S
+            while not home.json("handover")["handover"]["core"]["runs"]:
+                assert time.monotonic() < end, "it gives no sign of life"
+            assert home.json("wait", "op-1", "--timeout", "1s", code=13)["status"] == "waiting"
         finally:
             core.send_signal(signal_number)
             core.wait(LIMIT_S)

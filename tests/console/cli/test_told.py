@@ -107,7 +107,7 @@ def test_a_credential_of_the_settings_that_nobody_stored_is_warned_about_when_a_
     made = call("submit", "--provider", "lab", "--job-id", "j", "--id", "op-j", "--home", str(real_home), "--json")
     (warning,) = made.json["warnings"]
     # which of the two depends on the machine that the test runs on
-    assert re.search("lab-token: no (credential of that name is stored|usable keyring on this machine)", warning)
+    assert re.search('lab-token": no (credential of that name is stored|usable keyring on this machine)', warning)
     assert f"warning: {warning}" in made.err
     again = call("submit", "--provider", "lab", "--job-id", "j", "--id", "op-j", "--home", str(real_home), "--json")
     assert again.json["existed"]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from pollconsole import words
+from pollconsole import due, rows, words
 from pollconsole.cli import liveness, present
 from pollconsole.cli.wait import NO_CORE, START_GRACE_MS, STILL_WAITING, verdict
 from pollcore.facts import BootMs, Instant, Moment, Operation, Status, Submitted
@@ -168,9 +168,36 @@ def test_a_row_shows_state_next_request_time_left_and_what_is_used_of_what() -> 
         next_poll_at=Instant(START.wall + 9_000),
         last_known_state="running",
     )
-    row = present.rows([op], START.after(60_000)).split("\n")[1]
-    for part in ("op-1", "acme", "job-7", "~ waiting", "running", "10:00:09", "39 min", "5/12", "1/3", "2/3"):
+    row = present.rows([op], START.after(5_000)).split("\n")[1]
+    for part in ("op-1", "acme", "job-7", "~ waiting", "running", "10:00:09", "39 min 55 s", "5/12", "1/3", "2/3"):
         assert part in row
+
+
+@pytest.mark.rule("V1", "T9")
+def test_the_list_says_as_the_table_does_what_will_be_sent_and_what_has_passed() -> None:
+    due_at = Instant(START.wall + 9_000)
+    held_until = Instant(START.wall + 600_000)
+    soon = Instant(START.wall + 60_000)
+    cases = [
+        (operation(next_poll_at=due_at), True, "now"),
+        (operation(next_poll_at=due_at), False, "-"),
+        (operation(status=Status.AWAITING_APPROVAL, next_poll_at=due_at), True, "-"),
+        (operation(status=Status.ESCALATED, next_poll_at=due_at), True, "-"),
+        (operation(status=Status.HELD, next_poll_at=due_at, hold_until=held_until), True, "10:10:00"),
+    ]
+    for op, polled, shown in cases:
+        now = START.after(30_000)
+        assert due.next_words(op, now, polled=polled) == shown
+        in_table = rows.next_span(op, now, polled=polled)[0]
+        assert (in_table == "-") == (shown == "-")
+        cells = present.rows([op], now, polled=polled).split("\n")[1].split()
+        assert shown in cells
+        assert "10:00:09" not in cells
+    late = operation(deadline_at=Instant(START.wall - 1), status=Status.ESCALATED)
+    assert present.rows([late], START).split("\n")[1].split().count("passed") == 1
+    assert rows.left_span(late, START)[0] == "passed"
+    useful = operation(useful_until=soon)
+    assert "1 min" in present.rows([useful], START)
 
 
 def test_nested_documents_are_indented_lines_without_control_characters() -> None:

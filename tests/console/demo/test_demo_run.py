@@ -7,7 +7,7 @@ import re
 import unicodedata
 
 import pytest
-from tests.console.demo.conftest import EXPECTED, Seen, outcome
+from tests.console.demo.conftest import EXPECTED, LIMIT_S, Seen, outcome
 
 from pollconsole import bridge, demo
 from pollconsole.demo import approvals
@@ -31,7 +31,11 @@ async def test_a_decision_is_wanted_within_twenty_seconds() -> None:
     async def wanted(setup: demo.DemoSetup, core: bridge.Core) -> bool:
         return bool(await core.store.questions())
 
-    assert await demo.run_headless(FIRST_DECISION_S, wanted, wanted)
+    async def after_s(setup: demo.DemoSetup, core: bridge.Core) -> float:
+        """Real seconds, had this machine kept pace with the demo's clock."""
+        return setup.clock.passed_s() / setup.clock.factor
+
+    assert await demo.run_headless(LIMIT_S, after_s, wanted) < FIRST_DECISION_S
 
 
 @pytest.mark.rule("E1", "S2", "S4", "S5", "S6", "X1", "X2", "X3", "X4", "X5", "X6", "H3", "H4", "H5", "H6", "T4", "T7")
@@ -191,6 +195,6 @@ async def test_the_chain_of_the_demo_begins_before_anything_is_recorded() -> Non
     async def at_once(setup: demo.DemoSetup, core: bridge.Core) -> bool:
         return True
 
-    chain = await demo.run_headless(1.0, state, at_once)
+    chain = await demo.run_headless(LIMIT_S, state, at_once)
     assert chain.events_before == 0
     assert chain.events > 0

@@ -11,7 +11,7 @@ from textual.drivers._writer_thread import MAX_QUEUED_WRITES, WriterThread
 
 from pollconsole.driver import _Output
 
-LIMIT = 10.0
+LIMIT = 60.0
 
 
 class Gone:

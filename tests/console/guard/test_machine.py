@@ -359,9 +359,15 @@ def test_a_card_that_does_not_fit_never_arms_and_says_why(bench: Bench) -> None:
 def test_a_card_of_which_a_part_is_missing_says_which(bench: Bench) -> None:
     bench.guard.partly_written("the last line")
     assert "the last line" in bench.guard.view(bench.now).message
-    for place, said in ((-1, "scroll up"), (1, "scroll down"), (None, "scroll to the end"), (0, "not all was on")):
+    first = "not all of the card was on the screen yet: "
+    for place, said in (
+        (-1, "scroll up"),
+        (1, "scroll down"),
+        (None, 'scroll to the end: "the last line"'),
+        (0, 'this line is missing: "the last line"'),
+    ):
         bench.guard.partly_written("the last line", place)
-        assert said in bench.guard.view(bench.now).message
+        assert bench.guard.view(bench.now).message == first + said
     assert bench.state == "LOCKED"
 
 

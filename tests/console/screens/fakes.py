@@ -217,6 +217,14 @@ class FakeActions:
         drawn = card(row, question, choices, now=now, harmless=lambda text: safe(text, 2_000), circumstances=facts)
         return FakeShown(drawn, question, row, drawn.choices, digest(drawn))
 
+    async def aged(self, drawn: Any) -> int:
+        if isinstance(drawn, FakeGroup):
+            fresh = {each.operation_id: each.digest for each in (await self.group(drawn.cause)).card.members}
+            return sum(fresh.get(each.operation_id) != each.digest for each in drawn.card.members)
+        return int(
+            drawn.operation is not None and (await self.card(drawn.operation.operation_id)).digest != drawn.digest
+        )
+
     async def seen(self, operation_id: str, escalation_id: str) -> bool:
         self.looked.append((operation_id, escalation_id))
         return True

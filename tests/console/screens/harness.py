@@ -1,14 +1,20 @@
-"""A console in a Pilot test: quick guard times, a driver that keeps what was written, waits on conditions."""
+"""A console in a Pilot test: quick guard times, a driver that keeps what was written, waits on conditions.
+
+After a key the Pilot waits until this process takes little of the processor: on a loaded machine that is so in the
+middle of the work, too. Here it waits until no message waits anywhere and all is laid out.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
+from textual.app import App
 from textual.pilot import Pilot
 
 from pollconsole.console import ConsoleApp
@@ -20,8 +26,11 @@ from pollconsole.screens.group import GroupScreen
 from pollconsole.theme_choice import Colours
 from pollconsole.widgets import LinesView
 
-LIMIT_S = 20.0
+LIMIT_S = 60.0
 """How long a condition may take before the test fails."""
+REST_TURNS = 3
+"""Turns of the loop, one after the other, in which nothing waits: what one of them began is seen in the next."""
+LOOK_S = 0.002
 PAGES = 40
 TURN_S = 0.05
 
@@ -54,6 +63,24 @@ async def until(pilot: Pilot[Any], condition: Callable[[], Any], what: str = "")
     while not condition():
         assert time.monotonic() < end, f"did not happen within {LIMIT_S} s: {what or condition}"
         await pilot.pause(0.02)
+    await settled(pilot.app)
+
+
+async def settled(app: App[Any]) -> None:
+    """Until every message is handled, and what it led to, and all is laid out. What a core answers may come later."""
+    end, turns = time.monotonic() + LIMIT_S, 0
+    while turns < REST_TURNS and app.is_running and app.screen_stack:
+        assert time.monotonic() < end, f"the screen did not come to rest within {LIMIT_S} s"
+        await Pilot(app)._wait_for_screen(LIMIT_S)
+        turns = turns + 1 if _rests(app) else 0
+        await asyncio.sleep(LOOK_S if turns == 0 else 0)
+
+
+def _rests(app: App[Any]) -> bool:
+    pumps = [app, *(pump for screen in app.screen_stack for pump in screen.walk_children(with_self=True))]
+    if any(pump.message_queue_size or pump._pending_message or pump._next_callbacks for pump in pumps):
+        return False
+    return not app.screen_stack or not (app.screen._layout_required or app.screen._callbacks)
 
 
 async def lives_on(app: ConsoleApp, pilot: Pilot[Any], seconds: float = 0.3) -> None:
@@ -63,6 +90,17 @@ async def lives_on(app: ConsoleApp, pilot: Pilot[Any], seconds: float = 0.3) -> 
     timer = app.set_interval(TURN_S, lambda: turns.append(None))
     await until(pilot, lambda: len(turns) * TURN_S >= seconds, "the app lives on")
     timer.stop()
+
+
+@contextmanager
+def settling(app: App[Any]) -> Iterator[None]:
+    """Whatever the Pilot does, it waits until *app* has settled."""
+
+    async def wait(*_: float) -> None:
+        await settled(app)
+
+    with patch("textual.app.wait_for_idle", wait), patch("textual.pilot.wait_for_idle", wait):
+        yield
 
 
 @asynccontextmanager
@@ -80,7 +118,7 @@ async def console(
     link.start()
     app = app_class(link, title="prod", home=home, colours=colours)
     try:
-        with headless_guard_driver(RecordingDriver):
+        with headless_guard_driver(RecordingDriver), settling(app):
             async with app.run_test(size=size) as pilot:
                 await until(pilot, lambda: app.state.board.latest.loaded and app.state.operator, "rows are loaded")
                 await until(pilot, lambda: app._live is not None and app._live._seen_rows, "rows are painted")
@@ -93,6 +131,11 @@ def screen_text(app: ConsoleApp) -> str:
     """The screen as lines of text."""
     strips = app.screen._compositor.render_strips()
     return "\n".join(strip.text.rstrip() for strip in strips) + "\n"
+
+
+def last_message(app: ConsoleApp) -> str:
+    """The text of the newest message; empty: there is none."""
+    return app.state.messages[-1].text if app.state.messages else ""
 
 
 def written(app: ConsoleApp) -> str:
@@ -113,9 +156,18 @@ async def open_card(app: ConsoleApp, pilot: Pilot[Any], operation_id: str) -> Ca
 
 
 async def read_to_the_end(app: ConsoleApp, pilot: Pilot[Any], card: AnyCard) -> None:
-    """Page down until the guard has seen every line."""
-    await page_down(app, pilot, card)
-    await until(pilot, lambda: card._view is not None and card._view.state is State.ARMED, "the card is armed")
+    """Page down until the guard has seen every line; again, if the card was drawn anew meanwhile."""
+    body = card.query_one("#card", LinesView)
+
+    def armed() -> bool:
+        return card._view is not None and card._view.state is State.ARMED
+
+    for _ in range(PAGES):
+        await page_down(app, pilot, card)
+        await until(pilot, lambda: armed() or not body.at_end, "the card is armed")
+        if armed():
+            return
+    raise AssertionError(f"the card was drawn anew {PAGES} times")
 
 
 async def page_down(app: ConsoleApp, pilot: Pilot[Any], card: AnyCard) -> None:

@@ -20,7 +20,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.console.screens.fakes import FakeCore
-from tests.console.screens.harness import console, screen_text, until, written
+from tests.console.screens.harness import console, last_message, screen_text, until, written
 from tests.console.seed import HOSTILE, NOW, operation
 
 from pollconsole import bridge, carry, carry_app, carry_clipboard, home_files, memory, ui_file
@@ -171,7 +171,7 @@ def test_a_real_tmux_keeps_what_it_is_sent_and_says_what_it_lets_through(
         "import sys; from pollconsole import carry_app, carry_clipboard as c;"
         "found = c.way('op-carried', c.Between.TMUX, carry_app.ask_tmux()); write = sys.stdout.write;"
         f"open({str(tmp_path / 'said')!r}, 'w').write(found.said); write(found.sequence); sys.stdout.flush();"
-        "import time; time.sleep(20)"
+        "import time; time.sleep(60)"
     )
     env = {**os.environ, "PYTHONPATH": f"{root / 'core'}:{root / 'console'}"}
     env.pop("TMUX", None)
@@ -190,17 +190,17 @@ def test_a_real_tmux_keeps_what_it_is_sent_and_says_what_it_lets_through(
             "-c",
             program,
         ]
-        subprocess.run([*tmux, "start-server", ";", *start[len(tmux) :]], check=True, env=env, timeout=20)
-        end = time.monotonic() + 20
+        subprocess.run([*tmux, "start-server", ";", *start[len(tmux) :]], check=True, env=env, timeout=60)
+        end = time.monotonic() + 60
         buffer = ""
         while time.monotonic() < end and not (buffer or (not arrives and (tmp_path / "said").exists())):
-            shown = subprocess.run([*tmux, "show-buffer"], capture_output=True, text=True, timeout=20, check=False)
+            shown = subprocess.run([*tmux, "show-buffer"], capture_output=True, text=True, timeout=60, check=False)
             buffer = shown.stdout
             time.sleep(0.1)
         assert (buffer == "op-carried") is arrives
         assert ("lets no copy through" in (tmp_path / "said").read_text()) is not arrives
     finally:
-        subprocess.run([*tmux, "kill-server"], check=False, capture_output=True, timeout=20)
+        subprocess.run([*tmux, "kill-server"], check=False, capture_output=True, timeout=60)
 
 
 @pytest.mark.rule("K4", "K1")
@@ -248,7 +248,7 @@ async def test_on_a_clock_of_its_own_the_screen_says_once_whose_time_it_shows(fa
 async def test_the_filtered_view_is_exported_as_csv_beside_the_json_lines(fake: FakeCore, tmp_path: Path) -> None:
     async with console(fake.runner, home=tmp_path) as (app, pilot):
         await pilot.press("slash", *"provider:bolt", "enter", "X")
-        await until(pilot, lambda: "exported to" in app.state.messages[-1].text, "it is exported")
+        await until(pilot, lambda: "exported to" in last_message(app), "it is exported")
         live = app.screen
         assert isinstance(live, LiveScreen)
         ids = list(live.table.ids)

@@ -169,10 +169,10 @@ def test_a_file_that_is_a_folder_too_big_or_no_text_is_complained_of(tmp_path: P
     path = tmp_path / keys_file.FILE
     assert keys_file.read(tmp_path) == keys_file.KeyMap()
     path.mkdir()
-    assert "is no file" in keys_file.read(tmp_path).complaints[0]
+    assert "Is a directory" in keys_file.read(tmp_path).complaints[0]
     path.rmdir()
     path.write_bytes(b"#" * (keys_file.MAX_BYTES + 1))
-    assert "at most" in keys_file.read(tmp_path).complaints[0]
+    assert "more than 65,536 bytes" in keys_file.read(tmp_path).complaints[0]
     path.write_bytes(b"\xff\xfe")
     assert "UTF-8" in keys_file.read(tmp_path).complaints[0]
 

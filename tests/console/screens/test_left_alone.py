@@ -11,6 +11,7 @@ from tests.console.screens.harness import (
     choose,
     confirm,
     console,
+    last_message,
     lives_on,
     open_card,
     read_to_the_end,
@@ -56,7 +57,7 @@ async def test_a_core_that_went_is_told_until_somebody_has_seen_it(fake: FakeCor
         await until(pilot, lambda: app._news._attached_to == 9, "attached")
         fake.clock.forward(60_000)
         await until(pilot, lambda: app.state.board.latest.role is CoreRole.OWN, "it polls")
-        await until(pilot, lambda: GONE in " ".join(screen_text(app).split()) or GONE in app.state.messages[-1].text)
+        await until(pilot, lambda: GONE in " ".join(screen_text(app).split()) or GONE in last_message(app))
         age_messages(app)
         assert app.state.message is not None
         assert app.state.message.text == GONE

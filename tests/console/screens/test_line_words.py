@@ -14,9 +14,10 @@ from pollconsole.cli import takeover
 from pollconsole.guard_card import guard_lines
 from pollconsole.guard_facts import GuardView, State
 from pollconsole.screens.card_lines import guard_bar, priced_lines
+from pollconsole.screens.deciding import not_done
 from pollconsole.screens.detail_lines import fact_lines
 from pollconsole.screens.operation_table import column_line
-from pollcore.facts import HOUR, MINUTE, Instant, Status
+from pollcore.facts import HOUR, MINUTE, Instant, Refused, Status, StoreUnusable
 
 HEADS = {
     Sort.DEADLINE: "LEFT",
@@ -124,3 +125,10 @@ def test_the_detail_tells_the_jobs_start_from_the_hand_over_where_they_differ() 
 def test_a_handover_says_what_was_decided_in_one_phrase(event: str, decision: str, detail: str, said: str) -> None:
     row = {"at": "T", "event": event, "decision": decision, "detail": detail, "operation_id": "op-1"}
     assert takeover._decided({**row, "operator": "ana", "caller": None, "text": None}) == f"T {said}, by ana"
+
+
+@pytest.mark.rule("O5")
+def test_what_may_have_left_is_never_told_as_refused() -> None:
+    assert not_done(Refused("a limit has passed")) == "refused: a limit has passed"
+    sent = "op-1: resubmit act-1 was carried out; its outcome could not be recorded"
+    assert not_done(StoreUnusable(sent)) == sent

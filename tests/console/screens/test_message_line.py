@@ -9,13 +9,16 @@ import msgspec
 import pytest
 from tests.console.screens.fakes import FakeCore
 from tests.console.screens.harness import console, screen_text, until
+from tests.console.seed import MOMENT, operation, stopped
 
+from pollconsole import draw, rows
 from pollconsole.console import ConsoleApp
 from pollconsole.screens.detail import DetailScreen
 from pollconsole.screens.live import LiveScreen
 from pollconsole.screens.queue import QueueScreen
 from pollconsole.state import GLIMPSE_S, YOUNG_S, Stays
 from pollconsole.widgets import MAX_SAID, SaidLine
+from pollcore.facts import Status, StopReason
 
 SAID = "New: calls"
 SPENT = "op-0000000a"
@@ -95,3 +98,18 @@ async def test_a_message_that_is_longer_than_any_leaves_room_for_rows(fake: Fake
         await until(pilot, lambda: app.screen.query_one("#said", SaidLine).size.height > 1, "it is said")
         assert app.screen.query_one("#said", SaidLine).size.height <= MAX_SAID
         assert app.screen.query_one("#rows").size.height > MAX_SAID
+
+
+@pytest.mark.rule("V1", "V4")
+@pytest.mark.parametrize("size", [(80, 24), (140, 40)])
+async def test_a_decision_stands_behind_the_reason_of_a_stop_and_never_in_its_place(
+    fake: FakeCore, size: tuple[int, int]
+) -> None:
+    async with console(fake.runner, size=size) as (app, pilot):
+        app.state.did("op-0000000a", "check once")
+        said = "request_budget_exhausted; decided: check once"
+        await until(pilot, lambda: said in app.screen.query_one("#said", SaidLine).words, "both stand there")
+    waits = rows.note_spans(operation(1), MOMENT, False, "extend 15 min")
+    assert draw.plain(waits) == "extend 15 min", "nothing stopped: who set the delay is told by the detail"
+    stop = stopped(2, StopReason.JOB_FAILED, Status.FAILED)
+    assert draw.plain(rows.note_spans(stop.operation, MOMENT, False, "close")) == "job_failed; decided: close"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.console.operator_keys import Operator
 from tests.console.ptylib import Terminal
 
 pytestmark = [pytest.mark.rule("G3"), pytest.mark.slow]
@@ -63,13 +63,8 @@ def test_an_honest_operator_writes_a_note_and_decides(desk: Desk) -> None:
     desk.terminal.type_every("1 disk full", 0.05)
     desk.terminal.send("\r")
     desk.terminal.until_text("Your note: 1 disk full")
-    desk.armed()
-    desk.terminal.send("1")
-    desk.armed(2)
-    found = re.search(r"press (\w) to confirm", desk.terminal.text)
-    assert found is not None
-    desk.terminal.send(found[1])
-    desk.terminal.until(lambda: bool(desk.decided()), what="a decision")
+    operator = Operator(lambda: desk.terminal.text, desk.terminal.send)
+    desk.terminal.until(lambda: operator.look() or bool(desk.decided()), what="a decision")
     assert [(each["choice"], each["because"]) for each in desk.decided()] == [("1", "1 disk full")]
 
 

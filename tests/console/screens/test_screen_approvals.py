@@ -309,7 +309,7 @@ async def test_the_card_of_a_first_use_opens_the_contract_by_inspect_and_by_its_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     opened: list[str] = []
-    monkeypatch.setattr("pollconsole.screens.card.open_contract", lambda over, provider: opened.append(provider))
+    monkeypatch.setattr(CardScreen, "open_contract", lambda over, provider: opened.append(provider))
     core = filled()
     async with console(core.runner) as (app, pilot):
         card = await open_card(app, pilot, FIRST_USE)

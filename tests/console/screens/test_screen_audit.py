@@ -15,7 +15,7 @@ import pytest
 from tests.audit.logs import Log
 from tests.console.screens.conftest import RealCore
 from tests.console.screens.fakes import FakeCore
-from tests.console.screens.harness import QuickApp, console, screen_text, until
+from tests.console.screens.harness import LIMIT_S, QuickApp, console, screen_text, until
 
 from pollconsole import bridge, proof_words
 from pollconsole.core_thread import CoreThread
@@ -361,9 +361,7 @@ async def test_hostile_texts_in_the_chains_state_are_drawn_harmless(fake: FakeCo
 
 async def test_a_proof_that_fails_inside_says_so_and_never_works_for_ever() -> None:
     proof = bridge.Verification(Path("/nowhere/at/all"), object(), "none", 5)
-    for _ in range(500):
-        if not proof.running:
-            break
-        await asyncio.sleep(0.01)
-    assert not proof.running
+    async with asyncio.timeout(LIMIT_S):
+        while proof.running:
+            await asyncio.sleep(0.01)
     assert "could not be verified" in join(verification_lines(proof))

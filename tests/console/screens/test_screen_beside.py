@@ -237,7 +237,7 @@ def own_file(real: RealCore) -> None:
 
 
 @pytest.mark.rule("G5", "S8")
-async def test_a_contracts_text_and_its_difference_are_shown_and_being_opened_counts_as_seen(real: RealCore) -> None:
+async def test_a_contracts_text_and_difference_are_shown_and_read_to_its_end_it_counts_as_seen(real: RealCore) -> None:
     own_file(real)
     await asyncio.to_thread(real.fill)
     config = real.home / "config.toml"
@@ -256,6 +256,14 @@ async def test_a_contracts_text_and_its_difference_are_shown_and_being_opened_co
         assert "open operations run under another text" in text
         assert "what was (-) and what the file says now (+)" in text
         assert "+instance: account = another" in text
+        await until(pilot, lambda: "read it to its end" in screen_text(app), "it says what counts")
+        assert not any("you have seen" in each.text for each in app.state.messages)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is screen, "back")
+        assert screen.table.rows["acme"].cells[1][0] == "new"
+        await pilot.press("enter")
+        await until(pilot, lambda: "read it to its end" in screen_text(app), "its beginning once more")
+        await pilot.press("G")
         await until(pilot, lambda: any("you have seen" in each.text for each in app.state.messages), "it is on record")
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is screen, "back")

@@ -28,10 +28,12 @@ from pollconsole import draw
 from pollconsole.approve import approve_group
 from pollconsole.console import ConsoleApp
 from pollconsole.screens.card import CardScreen
+from pollconsole.screens.deciding import AGED
 from pollconsole.screens.detail import DetailScreen
 from pollconsole.screens.group import GroupScreen
 from pollconsole.screens.members import MembersScreen, OutcomeScreen
 from pollconsole.screens.queue import QueueScreen
+from pollconsole.widgets import LinesView
 from pollcore.facts import MINUTE, ChoiceKind, Instant, Status, StopReason
 
 pytestmark = pytest.mark.slow
@@ -119,7 +121,7 @@ async def test_digit_and_letter_give_one_answer_and_the_outcome_is_listed() -> N
         between = " ".join(screen_text(app).split())
         assert "This gives new authority to 3 of 4 operations: extend 15 min / 4 checks" in between
         assert "deadline 11:01:00 UTC to 11:03:00 UTC -> 11:16:00 UTC to 11:18:00 UTC" in between
-        assert "the other 1 are not touched" in between
+        assert "the other 1 is not touched" in between
         assert fake.actions.decided == []
         # one of them moves between drawing and deciding
         row = fake.store.rows["op-00000002"]
@@ -190,6 +192,23 @@ async def test_the_list_is_frozen_says_what_moved_and_r_draws_it_anew() -> None:
         assert card.shown is not None
         assert card.shown.card.count == 5
         await read_to_the_end(app, pilot, card)
+    assert fake.actions.decided == []
+
+
+@pytest.mark.rule("E7", "E10", "G8")
+async def test_a_groups_card_says_when_time_has_changed_it_and_stands_still() -> None:
+    fake = FakeCore(few())
+    async with console(fake.runner, size=(100, 70)) as (app, pilot):
+        card = await group_card(app, pilot)
+        await read_to_the_end(app, pilot, card)
+        first, lines = card.shown, card.query_one("#card", LinesView).lines
+        assert "left alone: nothing is sent, 1:00 left" in screen_text(app)
+        fake.clock.forward(90_000)
+        await until(pilot, lambda: AGED[0][0].strip() in screen_text(app), "a deadline has passed")
+        assert (card.shown, card.query_one("#card", LinesView).lines) == (first, lines)
+        await pilot.press("r")
+        await until(pilot, lambda: card.shown is not None and card.shown is not first, "it was drawn anew")
+        assert not card.aged
     assert fake.actions.decided == []
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 from tests.console.screens.fakes import FakeOutcome
@@ -12,7 +12,7 @@ from tests.console.seed import HOSTILE, MOMENT, NOW, operation, seeded, stopped
 from tests.console.seed import Seeded as SeededRow
 from textual.color import Color
 
-from pollconsole import draw, row_columns, rows, themes
+from pollconsole import draw, due, row_columns, rows, themes
 from pollconsole.board import Board, Sort, View
 from pollconsole.causes import by_cause
 from pollconsole.mailbox import Delta
@@ -52,6 +52,20 @@ def board_of(*seeded_rows: object) -> Board:
     return board
 
 
+@pytest.mark.rule("V1", "V3")
+@given(TEXTS, st.integers(-2, 30), st.integers(0, 30))
+@example("a word", 2, 4)
+@example("\u5b57" * 3, 1, 1)
+def test_text_wraps_in_any_width_also_where_the_indent_alone_is_wider(said: str, width: int, indent: int) -> None:
+    lines = draw.wrap((draw.text(said),), width, indent=indent)
+    assert 1 <= len(lines) <= draw.MAX_WRAPPED
+    widest = max((cell_len(character) for character in said), default=1)
+    assert all(draw.width_of(line) <= max(width, widest) for line in lines)
+    words = "".join(draw.plain(line) for line in lines).replace(" ", "")
+    whole = draw.text(said)[0].replace(" ", "")
+    assert words == whole or (len(lines) == draw.MAX_WRAPPED and words.endswith(draw.ELLIPSIS))
+
+
 @pytest.mark.rule("V1")
 @given(width=st.integers(40, 240), state=TEXTS, job=TEXTS, provider=TEXTS, used=st.integers(0, 100_000))
 def test_a_row_fills_its_columns_exactly_whatever_the_texts(
@@ -85,7 +99,7 @@ def test_at_eighty_columns_an_id_and_every_figure_stand_whole_and_a_provider_is_
     cells = {c.key: text for c, (text, _) in zip(columns, rows.row(row, MOMENT, columns, asked=False), strict=True)}
     assert cells["operation"] == "op-0123456789ab"
     assert cells["requests"] == "118/120!"
-    assert cells["provider"].startswith("render")
+    assert cells["provider"].startswith("rende")
     other = operation(1, operation_id="op-311", provider="render-farm")
     short = row_columns.columns_for(79, row_columns.wanted_by([row_columns.cells_of(other)]))
     assert next(column.width for column in short if column.key == "provider") >= len("render-farm")
@@ -134,9 +148,9 @@ def test_a_budget_that_runs_out_is_marked_by_a_sign_and_not_by_colour_alone(
 @pytest.mark.rule("B5", "T9")
 def test_time_left_counts_to_the_nearest_end_by_the_nearer_clock() -> None:
     row = operation(1, useful_until=Instant(NOW + 5 * MINUTE))
-    assert rows.time_left(row, MOMENT) == 5 * MINUTE
+    assert due.time_left(row, MOMENT) == 5 * MINUTE
     slow = msgspec.structs.replace(row, useful_until=None, deadline_boot=type(MOMENT.boot)(MOMENT.boot + MINUTE))
-    assert rows.time_left(slow, MOMENT) == MINUTE
+    assert due.time_left(slow, MOMENT) == MINUTE
 
 
 def test_every_status_has_a_word_a_sign_and_a_role() -> None:
@@ -190,8 +204,8 @@ def test_questions_of_one_cause_stand_together_the_oldest_first() -> None:
     assert [why(each, short=False) for each in causes] == ["job_failed", "unknown_state +1 more"]
     assert [why(each, short=True) for each in causes] == ["job failed", "unknown state +1 more"]
     assert causes[1].oldest_at == NOW - 10 * SECOND
-    assert causes[1].ends_at == NOW + MINUTE
-    assert by_cause([asked[0].question] if asked[0].question else [], {})[0].ends_at is None
+    assert causes[1].ends_at(NOW) == NOW + MINUTE
+    assert by_cause([asked[0].question] if asked[0].question else [], {})[0].ends_at(NOW) is None
     waiting = board.waiting(MOMENT).decisions
     assert (waiting.count, waiting.cards) == (3, 2)
 
@@ -322,7 +336,7 @@ def test_when_a_row_begins_to_run_low_is_what_its_budgets_and_clocks_say(data: s
         (row.rate_limited_used, row.max_rate_limited),
     )
     whole = row.deadline_at - row.started_at
-    low = rows.time_left(row, moment) < whole / 10 or any(most - used < most / 10 for used, most in spent)
+    low = due.time_left(row, moment) < whole / 10 or any(most - used < most / 10 for used, most in spent)
     found = rows.low_from(row)
     assert (found is not None and found.at(moment)) == (low and not row.status.is_end)
     board = board_of(SeededRow(row))

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.console.screens.fakes import FakeCore
-from tests.console.screens.harness import console, lives_on, screen_text, until, written
+from tests.console.screens.harness import console, last_message, lives_on, screen_text, until, written
 from tests.console.seed import HOSTILE, NOW, operation
 
 from pollconsole import carry, memory, ui_file
@@ -145,7 +145,7 @@ async def test_the_filtered_view_is_exported_as_json_lines_that_only_its_owner_r
 ) -> None:
     async with console(fake.runner, home=tmp_path) as (app, pilot):
         await pilot.press("slash", *"provider", "colon", *"bolt", "enter", "x")
-        await until(pilot, lambda: "exported to" in app.state.messages[-1].text, "it is exported")
+        await until(pilot, lambda: "exported to" in last_message(app), "it is exported")
         ids = live_of(app).table.ids
         await pilot.press("x")
         await until(pilot, lambda: len(list((tmp_path / "exports").iterdir())) == 2, "a second file")
@@ -186,13 +186,17 @@ async def test_the_story_is_searched_and_n_goes_from_place_to_place(fake: FakeCo
 @pytest.mark.rule("S1", "T1")
 def test_the_chart_shows_each_wait_and_each_answer_in_plain_text() -> None:
     events: list[dict[str, Any]] = [{"event": "submitted", "at": "2026-01-01T10:00:00Z"}]
-    for minute, code, wait in ((1, 200, "10:01:05"), (2, 503, "10:04:00"), (3, None, "10:03:05")):
+    for sent, code, wait in (("10:01:00", 200, None), ("10:01:13", 503, "10:01:20"), ("10:02:29", None, "10:02:34")):
         event = "polled" if code else "faulted"
-        at = f"2026-01-01T10:0{minute}:00Z"
-        events.append({"event": event, "at": at, "http": code, "next_poll_at": f"2026-01-01T{wait}Z"})
+        at = f"2026-01-01T{sent}.500Z"
+        following = f"2026-01-01T{wait}Z" if wait else None
+        events.append(
+            {"event": event, "at": at, "sent_at": f"2026-01-01T{sent}Z", "http": code, "next_poll_at": following}
+        )
     waits, answers = (plain(line) for line in chart_lines(events, 10))
-    assert waits.split()[:2] == ["waits", "_#_"]
-    assert "5 s _ to # 2 min" in waits
+    assert waits.split()[:2] == ["waits", "*#_"], "12.5 s and 1 min 15.5 s went by, then 4.5 s are planned"
+    assert "4 s _ to # 1 min 15 s" in waits
+    assert not any("waits" in plain(line) for line in chart_lines(events[:2], 10)), "no second request, none planned"
     assert answers.split()[:2] == ["answers", "25!"]
     assert (waits + answers).isascii()
     assert chart_lines(events[:1], 10) == []

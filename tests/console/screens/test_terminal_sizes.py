@@ -19,8 +19,10 @@ from textual.geometry import Size
 
 from pollconsole.screens.base import ConsoleScreen
 
-LIMIT = 30.0
+LIMIT = 60.0
 WATCHED_S = 2.0
+WATCHES = 10
+"""A console that has begun rests; how long it takes to begin is the machine's. An endless repaint never rests."""
 MAX_CPU_PART = 0.5
 """Of one core, on a machine that others use; an endless repaint takes all of it."""
 MAX_BYTES = 30_000
@@ -42,6 +44,14 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def rests(terminal: Terminal) -> bool:
+    """For a while it wrote little and took little of the processor."""
+    written, used = len(terminal.raw), cpu_seconds(terminal.pid)
+    terminal.run_for(WATCHED_S)
+    wrote, took = len(terminal.raw) - written, cpu_seconds(terminal.pid) - used
+    return wrote < MAX_BYTES and took < WATCHED_S * MAX_CPU_PART
+
+
 SIZES = [(0, 0), (1, 1), (5, 3), (0, 24), (80, 0)]
 
 
@@ -51,12 +61,8 @@ def test_on_a_terminal_of_any_size_the_console_polls_rests_and_heals_on_a_resize
     tmp_path: Path, columns: int, rows: int
 ) -> None:
     with opened(tmp_path / "home", columns, rows) as terminal:
-        terminal.run_for(1.5)
         terminal.until(lambda: (tmp_path / "home").exists(), LIMIT, "the core opens")
-        written, used = len(terminal.raw), cpu_seconds(terminal.pid)
-        terminal.run_for(WATCHED_S)
-        assert len(terminal.raw) - written < MAX_BYTES
-        assert cpu_seconds(terminal.pid) - used < WATCHED_S * MAX_CPU_PART
+        assert any(rests(terminal) for _ in range(WATCHES)), "it draws without end"
         terminal.resize(100, 30)
         terminal.until_text("ACTIVE")
         terminal.until(lambda: "q quit" in terminal.text.split("\n")[29], LIMIT, "the last line is the last line")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -18,13 +19,15 @@ from tests.console.seed import MOMENT, NOW, Seeded, operation, seeded, stopped
 from pollconsole import draw, row_columns, rows, short_words, words
 from pollconsole.beats import is_polled
 from pollconsole.board import Board, Sort, View
-from pollconsole.bridge.handover import _by_cause as handed_over_cards
-from pollconsole.causes import by_cause, by_time_left, in_order
+from pollconsole.bridge.handing_over import _by_cause as handed_over_cards
+from pollconsole.bridge.handing_over import _ends_soon as ends_within_the_hour
+from pollconsole.causes import APPROVALS, by_cause, by_time_left, in_order
+from pollconsole.cli import takeover
 from pollconsole.mailbox import Beat, CoreRole, Delta
 from pollconsole.screens.card_lines import named_lines
 from pollconsole.screens.detail_lines import fact_lines
-from pollconsole.screens.queue import QueueScreen, QueueTable
-from pollcore.facts import MINUTE, SECOND, BootMs, Instant, Status, StopDetail, StopReason
+from pollconsole.screens.queue import QueueScreen, QueueTable, cards_of
+from pollcore.facts import MINUTE, SECOND, BootMs, Instant, Status, StopDetail, StopReason, iso
 
 STOPS = sorted(set(StopReason) - {StopReason.CALL_APPROVAL, StopReason.SESSION_APPROVAL, StopReason.FIRST_USE})
 
@@ -69,6 +72,28 @@ def test_the_command_line_and_the_hand_over_have_the_order_of_the_console() -> N
     assert [one["operation_id"] for one in handed_over_cards(pairs, MOMENT)] == wanted
 
 
+@pytest.mark.rule("V5", "E10")
+def test_the_hand_over_names_all_that_ends_within_the_hour_and_when_the_waits_of_a_card_end() -> None:
+    asks = stopped(7, StopReason.CALL_APPROVAL, Status.AWAITING_APPROVAL, deadline_at=Instant(NOW + 4 * MINUTE))
+    far = stopped(8, StopReason.UNKNOWN_STATE, deadline_at=Instant(NOW + 61 * MINUTE))
+    late = operation(9, Status.WAITING, deadline_at=Instant(NOW - SECOND))
+    rows = [each.operation for each in (SOON, asks, far, PASSED)] + [late]
+    assert [one.operation_id for one in rows if ends_within_the_hour(one, MOMENT)] == [
+        each.operation_id for each in (SOON.operation, asks.operation, late)
+    ]
+    pairs = [(each.operation, each.question) for each in (SOON, PASSED, ENDED) if each.question]
+    cards = handed_over_cards(pairs, MOMENT)
+    assert [(one["ends_at"], one["passed"]) for one in cards] == [
+        (iso(SOON.operation.deadline_at), False),
+        (iso(PASSED.operation.deadline_at), True),
+        (None, False),
+    ]
+    lines = [takeover._card(one) for one in cards]
+    assert f", ends {iso(SOON.operation.deadline_at)}" in lines[0]
+    assert f", passed {iso(PASSED.operation.deadline_at)}" in lines[1]
+    assert "ends" not in lines[2]
+
+
 def test_the_order_needs_no_screen() -> None:
     code = "import sys, pollconsole.causes; sys.exit(any(name.startswith(('textual', 'rich')) for name in sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], timeout=60, check=False).returncode == 0
@@ -96,10 +121,66 @@ def test_no_row_stands_before_one_that_ends_sooner(drawn: list[tuple[int, int, S
 def test_the_table_lists_what_needs_a_person_in_the_same_order() -> None:
     board = board_of(*IN_ORDER)
     shown = board.ordered(View.NEEDS, "", Sort.ATTENTION, False, MOMENT)
-    wanted = [each.operation.operation_id for each in IN_ORDER]
-    assert shown[:3] == wanted[:3]
-    assert set(shown[3:5]) == set(wanted[3:5])
-    assert shown[5:] == wanted[5:]
+    assert shown == [each.operation.operation_id for each in IN_ORDER]
+
+
+ASKED = st.tuples(st.integers(-600, 600), st.integers(0, 900), st.sampled_from(STOPS), st.integers(1, 4))
+
+
+@pytest.mark.rule("E10", "V4", "V5")
+@given(st.lists(ASKED, min_size=1, max_size=12))
+def test_table_queue_escalations_and_hand_over_have_one_order(drawn: list[tuple[int, int, StopReason, int]]) -> None:
+    asked = [
+        stopped(n, reason, deadline_at=Instant(NOW + left * SECOND), asked_ago=ago * SECOND, cause=f"cause {n}")
+        for n, (left, ago, reason, _) in enumerate(drawn, 1)
+    ]
+    board = board_of(*asked)
+    queue = ordered(*asked)
+    assert board.ordered(View.NEEDS, "", Sort.ATTENTION, False, MOMENT) == queue
+    pairs = [(each.operation, each.question) for each in asked if each.question]
+    questions = in_order([question for _, question in pairs], board.operations, NOW)
+    assert [question.operation_id for question in questions] == queue
+    assert [one["operation_id"] for one in handed_over_cards(pairs, MOMENT)] == queue
+
+
+@pytest.mark.rule("E10", "V4")
+@given(st.lists(ASKED, min_size=1, max_size=12))
+def test_a_card_of_many_stands_where_its_soonest_stands_and_the_corner_has_the_time_of_the_first_row(
+    drawn: list[tuple[int, int, StopReason, int]],
+) -> None:
+    asked = [
+        stopped(n, reason, deadline_at=Instant(NOW + left * SECOND), asked_ago=ago * SECOND, cause=f"cause {group}")
+        for n, (left, ago, reason, group) in enumerate(drawn, 1)
+        if reason not in APPROVALS
+    ]
+    board = board_of(*asked)
+    causes = cards_of(board, NOW, approvals=False)
+    ends = [each.ends_at(NOW) for each in causes if each.ends_at(NOW) is not None]
+    running = [at for at in ends if at is not None and at > NOW]
+    assert running == sorted(running) == ends[: len(running)], "no card that has passed stands before one that runs"
+    left = board.waiting(MOMENT).decisions.ends_ms
+    assert left == (running[0] - NOW if running else None)
+    shown = board.ordered(View.NEEDS, "", Sort.ATTENTION, False, MOMENT)
+    if not shown:
+        return
+    assert shown[0] in {question.operation_id for question in causes[0].questions}
+    questions = in_order(board.wanted(), board.operations, NOW)
+    assert questions[0].operation_id == shown[0]
+
+
+@pytest.mark.rule("E10", "V4")
+async def test_one_that_runs_lifts_the_card_of_those_that_have_passed() -> None:
+    passed = [
+        stopped(n, StopReason.INTEGRATION_FAILURE, deadline_at=Instant(NOW - n * SECOND), cause="odd") for n in (1, 2)
+    ]
+    runs = stopped(3, StopReason.INTEGRATION_FAILURE, deadline_at=Instant(NOW + 4 * MINUTE + 2 * SECOND), cause="odd")
+    other = stopped(4, StopReason.UNKNOWN_STATE, deadline_at=Instant(NOW + 16 * MINUTE))
+    async with console(FakeCore([other, *passed, runs]).runner) as (app, pilot):
+        await pilot.press("E")
+        await until(pilot, lambda: "! E 4 wait, first ends in 4:02" in screen_text(app), "the corner")
+        await until(pilot, lambda: "\n> 3 operations" in screen_text(app), "the first row")
+        row = next(line for line in screen_text(app).splitlines() if line.startswith("> "))
+        assert row.rstrip("▁▂▃▄▅▆▇█ ").endswith("4:02")
 
 
 @pytest.mark.rule("V4", "E10")
@@ -149,14 +230,23 @@ def test_every_reason_has_a_short_form_of_its_own_that_its_column_holds() -> Non
 
 
 @pytest.mark.rule("V1")
-@pytest.mark.parametrize("width", [79, 99, 140])
+@pytest.mark.parametrize("width", [32, 44, 56, 79, 99, 112, 140, 200])
 @pytest.mark.parametrize("status", list(Status))
-def test_no_status_is_cut_in_the_table(width: int, status: Status) -> None:
-    columns = row_columns.columns_for(width, row_columns.wanted_by([]))
+@pytest.mark.parametrize("longest", [4, 60])
+def test_a_status_has_one_name_in_the_table_at_every_width(width: int, status: Status, longest: int) -> None:
+    long = operation(2, operation_id="x" * longest, provider="y" * longest, max_status_requests=10**6)
+    columns = row_columns.columns_for(width, row_columns.wanted_by([row_columns.cells_of(long)]))
     at = next(n for n, column in enumerate(columns) if column.key == "status")
     for asked in (True, False):
         shown = rows.row(operation(1, status), MOMENT, columns, asked=asked)[at][0].strip(" !~=+x.")
-        assert shown in (words.STATUS[status][1], short_words.STATUS.get(status))
+        assert shown == short_words.STATUS.get(status, words.STATUS[status][1])
+
+
+def test_the_only_short_status_is_told_in_the_operators_pages_and_in_the_help() -> None:
+    assert short_words.STATUS == {Status.AWAITING_APPROVAL: "approval"}
+    assert ("approval", "awaiting approval") in list(short_words.explained())
+    said = (Path(__file__).parents[3] / "docs" / "operators.md").read_text("utf-8")
+    assert "`approval` is `awaiting approval`" in " ".join(said.split())
 
 
 @pytest.mark.rule("E10")

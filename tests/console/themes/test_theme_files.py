@@ -126,7 +126,7 @@ def test_a_bad_field_is_named_by_file_line_and_key_with_a_way_out_and_the_theme_
         (b"x = " + b"[" * 20_000, "themes/mine.toml: nested too deep"),
         (b"x = " + b"1" * 6_000, "themes/mine.toml: "),
         (b"dark = true\n# \xff\xfe", "themes/mine.toml:2: not UTF-8"),
-        (b"#" * (theme_files.MAX_BYTES + 1), "over 64 KiB"),
+        (b"#" * (theme_files.MAX_BYTES + 1), "more than 65,536 bytes"),
         (b"", "dark: must be true or false"),
         (b'about = "\x1b]52;c;eA==\x07"', "themes/mine.toml: "),
     ],

@@ -33,7 +33,8 @@ class Cancelled(Exception):
 class Verification:
     """Begins when it is made. *total*: links there were then; what is added meanwhile is not verified."""
 
-    def __init__(self, database: Path, anchor: Any, anchored: str, total: int) -> None:
+    def __init__(self, database: Path, anchor: Any, anchored: str, total: int, *, gone_from: str | None = None) -> None:
+        """*gone_from*: the place that was asked for the anchor and has none."""
         self.total = total
         self.links = 0
         """Verified so far."""
@@ -46,7 +47,7 @@ class Verification:
         self._began = time.monotonic()
         self._ended: float | None = None
         self._thread = threading.Thread(
-            target=self._run, args=(database, anchor, anchored), name="pollconsole-verify", daemon=True
+            target=self._run, args=(database, anchor, anchored, gone_from), name="pollconsole-verify", daemon=True
         )
         self._thread.start()
 
@@ -73,7 +74,7 @@ class Verification:
         """End soon; what was found so far is no result."""
         self._asked_to_end.set()
 
-    def _run(self, database: Path, anchor: Any, anchored: str) -> None:
+    def _run(self, database: Path, anchor: Any, anchored: str, gone_from: str | None) -> None:
         interval = sys.getswitchinterval()
         try:
             sys.setswitchinterval(SWITCH_S)
@@ -82,7 +83,7 @@ class Verification:
             from pollcore.chain.findings import Head
 
             heads = [] if anchor is None else [Head(anchor.seq, anchor.hash, "the anchor", anchor.log_id)]
-            report = verify_store(database, Wanted(heads=heads, progress=self._progress))
+            report = verify_store(database, Wanted(heads=heads, progress=self._progress, no_anchor_in=gone_from))
             self.links = report.links
             self.report = proof.document(report) | {"anchor": anchored}
         except Cancelled:
@@ -108,6 +109,7 @@ async def verification(core: Core, *, may_anchor: bool) -> Verification:
 
     if may_anchor:
         await core.audit.anchor(core.store, core.clock.now())
-    anchor, anchored = await proof.anchor(core)
+    asked = await proof.anchor(core)
     tip = await core.store.audit_tip()
-    return Verification(core.home.database, anchor, anchored, 0 if tip is None else tip.seq)
+    total = 0 if tip is None else tip.seq
+    return Verification(core.home.database, asked.anchor, asked.said, total, gone_from=asked.gone_from)

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from pollconsole import documents
-from pollconsole.bridge.chain_state import chain_state
+from pollconsole.bridge.chain_views import chain_state
 from pollconsole.bridge.event_pages import DECISIONS, Wanted, pages
-from pollconsole.bridge.pauses import pauses
+from pollconsole.bridge.pausing import pauses
 from pollconsole.bridge.waiting import is_running, silence_of
 from pollconsole.causes import Cause, by_cause, by_time_left
 from pollcore.facts import (
@@ -90,7 +90,9 @@ def _named(operation: Operation) -> dict[str, Any]:
 
 
 def _ends_soon(operation: Operation, now: Moment) -> bool:
-    return operation.status in _RUNNING and deadline_left(operation, now) <= SOON_MS
+    """Whatever stands still for an answer ends as well; only what has passed there already is no news."""
+    left = deadline_left(operation, now)
+    return left <= SOON_MS and (left > 0 or operation.status in _RUNNING)
 
 
 def _ending(operation: Operation, now: Moment) -> dict[str, Any]:
@@ -113,13 +115,16 @@ def _by_cause(questions: Sequence[tuple[Operation | None, Escalation]], now: Mom
 
 def _card(cause: Cause, operation: Operation | None, now: Moment) -> dict[str, Any]:
     question = cause.questions[0]
+    ends_at, expires_at = cause.ends_at(now.wall), cause.expires_at(now.wall)
     return {
         "reason": question.reason.value,
         "detail": question.detail,
         "count": len(cause.questions),
         "asked_at": iso(question.asked_at),
         "waiting_ms": max(0, now.wall - question.asked_at),
-        "expires_at": None if cause.expires_at is None else iso(cause.expires_at),
+        "expires_at": None if expires_at is None else iso(expires_at),
+        "ends_at": None if ends_at is None else iso(ends_at),
+        "passed": ends_at is not None and ends_at <= now.wall,
         "seen": any(q.seen_at is not None for q in cause.questions),
         "asked_by": question.asked_by,
         "credential": question.cause.partition(":")[2] if operation is None else None,

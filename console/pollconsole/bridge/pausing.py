@@ -6,11 +6,12 @@ keeps the loop from sending. Source: spec G5.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 
-from pollconsole.bridge.story import every_event
+import msgspec
+
+from pollconsole.bridge.story_views import every_event
 from pollcore.facts import EventName, Instant, NotFound, Status, iso
 
 if TYPE_CHECKING:
@@ -32,8 +33,7 @@ async def known_provider(core: Core, name: str) -> None:
     raise NotFound(f"no provider {name!r}; {hint}")
 
 
-@dataclass(frozen=True)
-class Paused:
+class Paused(msgspec.Struct, frozen=True):
     """One pause that holds now. *account* None: every account. *by*: who asked for it, None: not on record."""
 
     provider: str

@@ -122,7 +122,7 @@ def _with_contract(core: Core, view: Mapping[str, Any]) -> ContractView:
     return msgspec.structs.replace(
         made,
         digest=contract.digest,
-        observation=contract.observation,
+        observation=None if contract.asks_first_use else contract.observation,
         evidence=contract.evidence,
         tested_live=contract.tested_live,
         sources=tuple(contract.sources),

@@ -1,0 +1,35 @@
+"""Rows of the store that contradict the story beside them, in sentences for `doctor` and `audit verify --with-key`.
+
+Job: what the store itself tells, and each record against its events, so many of the newest as are wanted. Must not
+know: keys, output. Without a key this tells an edit of rows; who edited their events as well is told with the key.
+Source: spec A5, E7, S8; docs/audit.md.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pollconsole.bridge.reports import MAX_REPORTED, stories
+
+if TYPE_CHECKING:
+    from pollcore.assembly import Core
+
+LOOKED_AT: Final = 1_000
+"""Records that `doctor` holds against their events, those that changed last; `audit verify --with-key` takes more."""
+MAX_TOLD: Final = 100
+MEND: Final = (
+    "somebody wrote into the store's file: stop all cores, keep it as evidence, put a backup in its place; "
+    "'pollconsole audit verify --with-key' holds it against the sealed record"
+)
+
+
+async def told(core: Core, *, limit: int = MAX_REPORTED) -> list[str]:
+    """A sentence for each contradiction, MAX_TOLD at most; empty: none that can be told. Raises StoreUnusable."""
+    from pollcore.report import of_record
+
+    found = list(await core.store.contrary())
+    async for operation, events in stories(core, limit):
+        found += [f"operation {one.operation_id}: {one.text}" for one in of_record(operation, events)]
+        if len(found) >= MAX_TOLD:
+            break
+    return found[:MAX_TOLD]
