@@ -22,6 +22,9 @@ KEY: Final = "clipboard"
 TO_FILE: Final = "file"
 TMUX_LIMIT_S: Final = 1.0
 """How long tmux may take to say what it lets through."""
+EXPORTS: Final = "export"
+MAX_EXPORTS: Final = 8
+"""Written at a time; none is given up for the next."""
 _ASK_TMUX: Final = ("tmux", "display-message", "-p", "#{set-clipboard}|#{allow-passthrough}")
 
 
@@ -89,7 +92,11 @@ class CarryingApp(ThemedApp):
         if not operations:
             self.state.say("no rows here, nothing was exported", "muted")
             return
-        self.run_worker(self._export(operations, form), exclusive=True, group="export")
+        if sum(each.group == EXPORTS for each in self.workers) >= MAX_EXPORTS:
+            said = f"{MAX_EXPORTS} exports are still being written; press it again when they are told"
+            self.state.say(said, "attention")
+            return
+        self.run_worker(self._export(operations, form), group=EXPORTS)
 
     async def _export(self, operations: Sequence[Operation], form: carry.Format) -> None:
         at = self.state.now().wall

@@ -187,6 +187,17 @@ async def test_a_cancel_that_is_granted_again_and_answered_takes_the_remark_away
         assert h.bank.cancels == 1
 
 
+@pytest.mark.rule("O5", "E5")
+async def test_a_cancel_that_is_granted_again_and_stays_unknown_leaves_the_remark(tmp_path: Path) -> None:
+    async with house(tmp_path) as h:
+        h.bank.cancel_answer = refuses(503)
+        await dead_cancel(h, RUNNING)
+        await h.run()
+        await h.choose(ChoiceKind.CANCEL_AT_PROVIDER)
+        assert [one.outcome for one in await h.core.store.actions("op-job-1")] == [ActionOutcome.UNKNOWN] * 2
+        assert (await h.op()).memory.unknown_actions == ("cancel",)
+
+
 @pytest.mark.rule("O5", "S7")
 async def test_an_action_of_a_dead_process_keeps_its_operation_out_of_no_archive(tmp_path: Path) -> None:
     async with house(tmp_path) as h:

@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from pollcore.contract import Contract, batch_requests, parse, requests
 from pollcore.controller.company import Company
 from pollcore.controller.due import grouped, numbered
+from pollcore.controller.lessons import Went
 from pollcore.controller.prepare import Ready, sent_event
+from pollcore.controller.suspects import MAX_SUSPECTS
 from pollcore.facts import BootMs, Instant, Memory, Moment, Operation, Status, Submitted
 from pollcore.ports import Claim, Coming
 
@@ -124,6 +126,25 @@ def test_each_goes_once_with_those_whose_request_is_the_same_but_for_the_ids(
         bare = {_without_ids(requests.status_request(made, one, one.credential)) for one in group}
         assert len(bare) == 1
         assert _without_ids(batch_requests.batch_request(made, group)) == bare.pop()
+
+
+@pytest.mark.rule("O7", "T6")
+def test_who_waits_for_a_group_that_is_forgotten_meanwhile_goes_all_the_same() -> None:
+    made, company = contract(most=4), Company()
+    held = [operation(n) for n in range(4)]
+    company.learn(made, [one.operation_id for one in held], Went.NONE, NOW)
+    for one in held:
+        key = batch_requests.together(made, one)
+        assert key is not None
+        company.add(key, made, one, NOW)
+    for n in range(10):
+        company.learn(made, [f"op-{n}-{m}" for m in range(MAX_SUSPECTS // 10)], Went.NONE, NOW)
+    late, gone = NOW.after(60_000), 0
+    for _ in range(len(held)):
+        going = company.take(late)
+        assert going, "those that wait are given, never nobody"
+        gone += len(going)
+    assert (gone, company.take(late)) == (len(held), None)
 
 
 def _without_ids(request: Any) -> Any:

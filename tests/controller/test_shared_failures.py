@@ -151,6 +151,28 @@ async def test_where_answers_fit_again_more_go_together_again(tmp_path: Path) ->
         assert max(sizes[1 : 13 + GOOD_UNTIL_MORE]) == 6
 
 
+@pytest.mark.slow
+@pytest.mark.rule("X5", "B2")
+async def test_an_answer_that_is_too_costly_to_read_for_all_makes_the_next_request_smaller(tmp_path: Path) -> None:
+    # over all entries, for each operation: 120 of them are too much, 60 are not
+    fold = ".[@, @, @, @][]" * 3
+    rule = f'[[rules]]\nwhen = "length(body.jobs[]{fold}) > `1000000`"\ncategory = "failed"\n'
+    change = ('[state]\nvalue = "item.status"\n', f'{rule}[state]\nvalue = "item.status"\n')
+    async with shared_house(tmp_path, most=120) as h:
+        text = (h.home / "providers" / "acme.toml").read_text()
+        assert change[0] in text
+        (h.home / "providers" / "acme.toml").write_text(text.replace(*change))
+        names = await hand_over(h, 120, *[RUNNING] * 3, DONE, **MANY)
+        await h.run(30 * MINUTE)
+        sizes = [len(ids) for ids in registry(h).asked if len(ids) > 1]
+        assert sizes[0] == 120
+        # after it nobody is asked as many at once as could not be read
+        assert max(sizes[1:]) <= 60, sizes
+        for name in names:
+            assert (await h.op(f"op-{name}")).status is Status.SUCCEEDED
+        await counted(h, names)
+
+
 @pytest.mark.rule("B4")
 @pytest.mark.parametrize("kind", list(FaultKind))
 def test_a_request_that_never_left_tells_nothing_of_its_size(kind: FaultKind) -> None:

@@ -28,11 +28,13 @@ def good(sizes: Sizes, most: int, times: int, now: Moment = NOW) -> None:
 @pytest.mark.rule("B2")
 def test_a_contract_that_is_known_is_halved_again_whatever_number_of_others_is_known() -> None:
     sizes = Sizes()
-    for n in range(MAX_CONTRACTS + 1):
+    for n in range(MAX_CONTRACTS):
         sizes.too_many(f"d{n}", 100, 100)
     sizes.too_many("d0", 100, 50)
-    assert sizes.of("d0", 100, NOW) == 25
-    assert sizes.of(f"d{MAX_CONTRACTS}", 100, NOW) == 100
+    sizes.too_many("newest", 100, 100)
+    assert (sizes.of("d0", 100, NOW), sizes.of("newest", 100, NOW)) == (25, 50)
+    # the one that was not learned of for longest makes room
+    assert (sizes.of("d1", 100, NOW), sizes.of("d2", 100, NOW)) == (100, 50)
     assert len(sizes._known) == MAX_CONTRACTS
 
 

@@ -89,7 +89,8 @@ class Inline(InlineStore):
     """In the place of ThreadedStore in the assembly: the same store, one connection, one thread, errors told alike."""
 
     @classmethod
-    async def open(cls, path: str, sealer: Any, audit: Any, is_dead: Any) -> Inline:
+    async def open(cls, path: str, sealer: Any, audit: Any, is_dead: Any, *, when_full: bool = False) -> Inline:
+        assert not when_full, "a core that polls opens no store that it cannot write"
         return cls(sealer, audit, path, is_dead)
 
     async def _write(self, call: Callable[[SqliteTurns], T]) -> T:

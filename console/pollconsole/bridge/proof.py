@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -19,6 +19,9 @@ from pollcore.facts import CredentialUnavailable, Instant, Refused, StoreUnusabl
 if TYPE_CHECKING:
     from pollcore.assembly import Core
     from pollcore.chain.findings import Archived, Head, Report
+
+MAX_COMPARED: Final = 3
+"""Times that the links are read until no archive was made in between."""
 
 
 def verify(
@@ -182,15 +185,24 @@ async def export(core: Core, target: Path) -> dict[str, Any]:
 async def compare_story(core: Core) -> dict[str, Any]:
     """Hold the clear rows against their sealed copies; needs the reading keys. Raises CredentialUnavailable.
 
-    Grants are held against their sealed copies, records, questions and contracts against the events that are.
+    Grants are held against their sealed copies, records, questions and contracts against the events that are. A core
+    may be at work meanwhile.
     """
     from pollconsole.bridge import contrary
     from pollcore.adapters.audit_grants import SealedGrants
+    from pollcore.adapters.audit_parts import cut_from
     from pollcore.adapters.audit_read import compare
 
-    grants = SealedGrants()
-    found = await compare(core.store, core.audit.room, grants.hear)
-    beside = [*grants.differing(await core.store.grant_bodies()), *await contrary.told(core)]
+    for _ in range(MAX_COMPARED):
+        cut = await cut_from(core.store)
+        # before the links: what is given meanwhile is sealed, and not looked for
+        grants = SealedGrants(await core.store.grant_bodies())
+        found = await compare(core.store, core.audit.room, grants.hear)
+        if await cut_from(core.store) == cut:
+            break  # no link left for an archive while they were read
+    # after them: what is given meanwhile has its row by now
+    differing = grants.differing(await core.store.grant_bodies(), whole=found.before == 0)
+    beside = [*differing, *await contrary.told(core)]
     return {"events": found.events, "unreadable": found.unreadable, "differing": [*found.differing, *beside],
             "differing_count": found.differing_count + len(beside)}  # fmt: skip
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 MAX_REPORTED: Final = 100_000
 """Operations that one report looks at, newest change first."""
 PAGE: Final = 10_000
+MAX_LOOKS: Final = 5
+"""Times that one record and its events are read until nobody wrote in between."""
 MAX_STEPS: Final = 10_000
 """Clock steps on record that a report looks at, the newest."""
 
@@ -84,9 +86,29 @@ async def report_one(core: Core, operation_id: str, now: Instant) -> dict[str, A
 
 
 async def stories(core: Core, limit: int) -> AsyncIterator[tuple[Operation, list[AuditEvent]]]:
-    """Each operation with its events, newest change first, *limit* at most."""
+    """Each operation with its events, newest change first, *limit* at most; of a core at work, see `story`.
+
+    The events are read later than the record: they may hold more than it.
+    """
     for operation in await operations(core, limit=limit):
         yield operation, await _events(core, operation.operation_id, ())
+
+
+async def story(core: Core, operation_id: str) -> tuple[Operation, list[AuditEvent]] | None:
+    """One operation with the events of the same moment; None: it moves faster than it is read, or is gone.
+
+    Records and events are read one after the other: only a record that is the same before and after belongs to them.
+    """
+    before = await core.store.operation(operation_id)
+    for _ in range(MAX_LOOKS):
+        events = await _events(core, operation_id, ())
+        after = await core.store.operation(operation_id)
+        if before is None or after is None:
+            return None
+        if after.change == before.change:
+            return after, events
+        before = after
+    return None
 
 
 async def _clock_steps(core: Core) -> Sequence[tuple[int, AuditEvent]]:

@@ -81,7 +81,7 @@ def arrivals() -> tuple[Arrival, ...]:
 GUIDE: Final[dict[StopReason, str]] = {
     StopReason.SESSION_APPROVAL: f"New: {SESSION_KEY} asks once for a run: A lists it",
     StopReason.CALL_APPROVAL: f"New: {CALL_KEY} asks for each request: A lists it",
-    StopReason.FIRST_USE: "New: a contract that nobody has tried: A lists it, t on its card reads it",
+    StopReason.FIRST_USE: "New: a contract that nobody has tried: A lists it, t reads it",
     StopReason.MODE_CHANGE: f"New: {AGENT} wants {CALL_KEY} to ask no more: A lists it",
 }
 """Said once, when the first card of a kind comes; short enough for the message line at 80 cells."""

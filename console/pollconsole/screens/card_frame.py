@@ -93,7 +93,9 @@ class CardFrame(ConsoleScreen):
 
     def _place(self, line: str) -> int:
         """Whether *line* of the card is above (-1) or below (1) its visible part, or neither (0)."""
-        body = self.query_one("#card", LinesView)
+        body = next(iter(self.query("#card").results(LinesView)), None)
+        if body is None:  # a frame was cut short while the card was being taken down
+            return 0
         at = next((n for n, each in enumerate(body.lines) if " ".join(each.split()) == line), None)
         top = body.scroll_offset.y
         if at is None or top <= at < top + body.size.height:

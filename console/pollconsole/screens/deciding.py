@@ -210,6 +210,8 @@ class DecidingScreen(CardFrame):
 
     def _draw_guard(self, view: GuardView) -> None:
         """Paint state, bar, marker and prompt; in the second step what exactly is about to be granted."""
+        if not self.query("#guard"):
+            return  # the card is being taken down between two ticks of the guard
         self._view = view
         if self.guarded.guard_painted:
             self.painted()

@@ -22,6 +22,8 @@ from pollcore.facts import (
 )
 from pollcore.ports import Write
 
+MAX_LOOKED_AT: Final = 1_000
+"""Intents that one look reads, the oldest first: those of living processes stay among them."""
 MAX_AT_ONCE: Final = 100
 """Intents that one look settles; the next look takes the next ones."""
 TRIES: Final = 5
@@ -36,8 +38,8 @@ async def settle_lost(desk: Desk) -> int:
     still be recorded by whoever learns it. Raises StoreUnusable.
     """
     settled = 0
-    for record in await desk.store.unsettled_actions(MAX_AT_ONCE):
-        if desk.is_gone(record.action_id):
+    for record in await desk.store.unsettled_actions(MAX_LOOKED_AT):
+        if settled < MAX_AT_ONCE and desk.is_gone(record.action_id):
             settled += await _settle(desk, record)
     return settled
 

@@ -192,7 +192,8 @@ async def settle(
         after = operation
         if record.kind in CANCELS and outcome is ActionOutcome.REFUSED and not operation.status.is_end:
             after = await _taken_back(desk, operation, record)
-        after = without_unknown(after, record.kind)
+        if outcome is not ActionOutcome.UNKNOWN:
+            after = without_unknown(after, record.kind)
         write = Write(
             after=after,
             fence_change=operation.change,

@@ -131,7 +131,8 @@ class Company:
     def _most(self, pool: Pool, now: Moment) -> int:
         """How many of *pool* the next request asks for."""
         most = self._sizes.of(pool.contract.digest, pool.most, now)
-        return min(most, self._suspects.size(pool.group)) if pool.group else most
+        # a group may have been forgotten while those who wait for it are held: then each of them goes
+        return min(most, max(1, self._suspects.size(pool.group))) if pool.group else most
 
     def next_at(self) -> BootMs | None:
         """When the next of them goes; None: nobody waits. 0: at once."""

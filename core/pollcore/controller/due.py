@@ -133,6 +133,8 @@ class DueList:
                 if together is None or claims + size > MAX_CLAIMS:
                     break
                 going = self._company.take(now, all_of_them=all_of_them) or ()
+                if not going:
+                    break
             looked = looked or bool(going)
             made = [one for one in [await self._one(o, now, left) for o in going] if one is not None]
             groups = grouped(made)

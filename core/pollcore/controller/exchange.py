@@ -128,7 +128,9 @@ class Exchanger:
     def _learn(self, out: Out, brought: Answer | Fault, heard: Heard, now: Moment) -> None:
         asked = [claimed.operation for _, claimed in out.members]
         self._lessons.learn(heard, asked, now)
-        told = went(heard, brought, len(asked), out.opened is not None and out.opened.listed)
+        opened = out.opened
+        listed, costly = (opened.listed, opened.is_too_costly) if opened is not None else (False, False)
+        told = went(heard, brought, len(asked), listed, costly=costly)
         if told is not None:
             self.taught(heard.ready.contract, [one.operation_id for one in asked], told, now)
 

@@ -38,7 +38,7 @@ class Went(Enum):
     NONE = auto()
     """For several, and the answer spoke of none of them."""
     TOO_MANY = auto()
-    """The same, and fewer of them may do."""
+    """The same, or reading it took too many steps for some of them (X5), and fewer of them may do."""
     FAILED = auto()
     """For several, and after it had left no answer came, or a 5xx."""
 
@@ -116,9 +116,9 @@ def _asked_for(heard: Heard, observed: Observation, asked: Sequence[Operation], 
     return None
 
 
-def went(heard: Heard, brought: Answer | Fault, asked: int, listed: bool) -> Went | None:
-    """What a request for *asked* operations tells of sharing one. *listed*: there were entries in its answer. None:
-    nothing: it never left, or the answer means the same to one alone."""
+def went(heard: Heard, brought: Answer | Fault, asked: int, listed: bool, *, costly: bool = False) -> Went | None:
+    """What a request for *asked* operations tells of sharing one. *listed*: there were entries in its answer; *costly*:
+    more of them than could be read. None: nothing: it never left, or the answer means the same to one alone."""
     observed = heard.observed
     if asked == 1:
         is_answer = isinstance(observed, Observation) and observed.http.code < 400
@@ -130,6 +130,8 @@ def went(heard: Heard, brought: Answer | Fault, asked: int, listed: bool) -> Wen
             return Went.NONE if brought.may_have_been_sent else None
         left = brought.may_have_been_sent and brought.kind in decide.SPENDS_FAILURE_BUDGET
         return Went.FAILED if left else None
+    if costly:
+        return Went.TOO_MANY
     if listed:
         return Went.LISTED
     if heard.failed:

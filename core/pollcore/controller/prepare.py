@@ -157,6 +157,8 @@ class Preparer:
         origin = normalise_origin(request.url)
         if not self._shared.may_probe(operation, origin, now):
             return self.unsent.wait_for_origin(operation, origin, policy, now)
+        if (waits := self.unsent.turn_after_outage(operation, origin, policy, now, most)) is not None:
+            return waits
         info = await self._info(operation, request, origin, now)
         if isinstance(info, Write):
             return info

@@ -12,6 +12,7 @@ from typing import Final
 
 import msgspec
 
+from pollcore.controller.release import Release
 from pollcore.facts import BootMs, Instant, Moment, Operation
 from pollcore.ports import Cooldown, Denial, OriginState, Pause, TurnOutcome
 from pollcore.schedule import RELEASE_GAP, RELEASE_LEAST
@@ -42,6 +43,8 @@ class Shared:
         self._held: dict[tuple[str, str, str | None], tuple[BootMs, int]] = {}
         self._looks: dict[tuple[str, str], int] = {}
         """By origin and account that is down: when, at the earliest, the last one looks again that was told when."""
+        self._releases: dict[tuple[str, str], Release] = {}
+        """By origin and account that was down: when each goes that waited for it."""
         self._new_cooldowns: dict[tuple[str, str, str | None], Cooldown] = {}
         self._new_origins: dict[tuple[str, str], OriginState] = {}
         self._new_denials: dict[tuple[str, str], Denial] = {}
@@ -181,20 +184,36 @@ class Shared:
             return True
         return state.probe_until_boot is None or state.probe_until_boot <= now.boot
 
-    def look_again(self, operation: Operation, origin: str, now: Moment, recheck_ms: int, draw: float) -> int:
-        """ms until this one looks again at an origin that is down and asked by another (T11).
+    def look_again(
+        self, operation: Operation, origin: str, now: Moment, recheck_ms: int, draw: float, room_ms: int
+    ) -> int:
+        """ms until this one looks again at an origin that is down and asked by another (T11); *recheck_ms* at most.
 
-        When the next probe may go out, *recheck_ms* at most; soon where one is out, since its answer lets them go. One
-        every `RELEASE_GAP` in the long run, however many wait, so that what lets them go lets them go spread.
+        When the next probe may go out; soon where one is out, since its answer lets them go. One every `RELEASE_GAP` as
+        long as that is soon enough; of more that wait each looks when its *draw* says: a look sends nothing, and the
+        probe's answer lets them go spread (`let_go`). Never beyond half of *room_ms*, what is left until its deadline
+        or `useful_until`, as long as that is no shorter than a probe takes.
         """
         key = (origin, operation.submitted.account)
+        self._releases.pop(key, None)
         state = self._origins[key]
         left = PROBE_LOOK_MS
         if state.probe_operation is None and state.probe_until_boot is not None:
             left = min(recheck_ms, max(0, state.probe_until_boot - now.boot))
+        most = min(recheck_ms, max(PROBE_LOOK_MS, room_ms // 2))
         at = max(now.boot + left, self._looks.get(key, 0) + RELEASE_GAP)
+        if at + RELEASE_LEAST - now.boot > most:
+            return most // 2 + int(most / 2 * draw)
         self._looks[key] = at
         return at + int(RELEASE_LEAST * draw) - now.boot
+
+    def let_go(
+        self, operation: Operation, origin: str, now: Moment, draw: float, room_ms: int, together: int = 1
+    ) -> int:
+        """ms until one that waited for an origin that is up again may ask it; 0: now (T11). *room_ms*: as `look_again`;
+        *together*: operations that one request can ask for (R39)."""
+        release = self._releases.setdefault((origin, operation.submitted.account), Release())
+        return release.left(operation.operation_id, now, room_ms, draw, together)
 
     def is_down(self, operation: Operation, origin: str) -> bool:
         """The origin counts as down for this operation's account."""
@@ -204,6 +223,7 @@ class Shared:
     def probing(self, operation: Operation, origin: str, now: Moment, total_ms: int) -> None:
         """This operation is about to ask the origin that is down; the others wait for it."""
         key = (origin, operation.submitted.account)
+        self._releases.pop(key, None)
         state = self._origins[key]
         probe = OriginState(
             origin=origin,

@@ -14,7 +14,8 @@ import msgspec
 from pollcore.facts import MINUTE, BootMs, Moment
 
 MAX_CONTRACTS: Final = 1_000
-"""Contracts of which is remembered how many operations of a request are too many."""
+"""Contracts of which is remembered how many operations of a request are too many; what was not learned of for longest
+is forgotten."""
 FAULTS_UNTIL_FEWER: Final = 2
 """So many requests for several failed in a row, and half as many operations go together; as many more halve again."""
 GOOD_UNTIL_MORE: Final = 20
@@ -66,9 +67,8 @@ class Sizes:
     def listed(self, digest: str, most: int, count: int) -> None:
         """A list came for *count* operations."""
         size = self._size(digest, most)
-        if size is not None:
-            size.fitted, size.faults = max(count, size.fitted), 0
-            self._good(size, most, count)
+        size.fitted, size.faults = max(count, size.fitted), 0
+        self._good(size, most, count)
 
     def alone(self, digest: str, most: int) -> None:
         """One that was asked alone got an answer: a good one where nobody goes with others."""
@@ -80,23 +80,22 @@ class Sizes:
         """An answer for *count* operations may have been too large. Not where a list came for as many: a page of a
         proxy, once, makes no request smaller."""
         size = self._size(digest, most)
-        if size is not None:
-            forgiven, size.fitted = count <= size.fitted, 0
-            if not forgiven:
-                _shrink(size, count)
+        forgiven, size.fitted = count <= size.fitted, 0
+        if not forgiven:
+            _shrink(size, count)
 
     def failed(self, digest: str, most: int, count: int) -> None:
         """A request for *count* operations left, and no answer came or a 5xx."""
         size = self._size(digest, most)
-        if size is not None:
-            size.faults += 1
-            if size.faults >= FAULTS_UNTIL_FEWER or count > size.proved > 0:
-                _shrink(size, count)
+        size.faults += 1
+        if size.faults >= FAULTS_UNTIL_FEWER or count > size.proved > 0:
+            _shrink(size, count)
 
-    def _size(self, digest: str, most: int) -> Size | None:
-        size = self._known.get(digest)
-        if size is None and len(self._known) < MAX_CONTRACTS:
-            size = self._known[digest] = Size(most)
+    def _size(self, digest: str, most: int) -> Size:
+        size = self._known.pop(digest, None)
+        if size is None and len(self._known) >= MAX_CONTRACTS:
+            self._known.pop(next(iter(self._known)))
+        self._known[digest] = size = Size(most) if size is None else size
         return size
 
     @staticmethod

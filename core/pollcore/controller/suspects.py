@@ -19,8 +19,6 @@ MAX_SUSPECTS: Final = 10_000
 """Operations that are suspected at once; beyond it the oldest suspicions are dropped."""
 ALONE_MS: Final = HOUR
 """So long the one that was found goes alone; so long a suspicion lives that nothing bears out."""
-
-
 MAX_TRIES: Final = 2
 """Requests that those that are left of their groups may fail beside each other, where nobody else tells more."""
 

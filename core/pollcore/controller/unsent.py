@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pollcore import decide, grants, outcome
+from pollcore import decide, grants, outcome, schedule
 from pollcore.controller.questions import question_for
 from pollcore.controller.shared import Shared
 from pollcore.facts import (
@@ -26,7 +26,7 @@ from pollcore.facts import (
 from pollcore.ports import Chance, Store, Write
 
 RECHECK_MS: Final = 20_000
-"""The longest that an operation waits for an origin that is down before it looks again, besides its turn."""
+"""The longest that an operation waits for an origin that is down before it looks again."""
 CAP_PAUSE_MS: Final = 1_000
 """How long an operation waits for a cap to have room, or a token to be bought; up to twice as long."""
 
@@ -103,14 +103,22 @@ class Unsent:
 
     def wait_for_origin(self, operation: Operation, origin: str, policy: Policy, now: Moment) -> Write:
         """T11: its origin is down, and another operation asks it now or next."""
-        decision = decide.shared_wait(
-            operation,
-            self._shared.look_again(operation, origin, now, RECHECK_MS, self._chance.draw()),
-            policy=policy,
-            now=now,
-            draw=0.0,
-            source=DelaySource.ORIGIN_DOWN,
-        )
+        room, draw = schedule.room(operation, now), self._chance.draw()
+        again = self._shared.look_again(operation, origin, now, RECHECK_MS, draw, room)
+        return self._behind_origin(operation, again, policy, now)
+
+    def turn_after_outage(
+        self, operation: Operation, origin: str, policy: Policy, now: Moment, most: int
+    ) -> Write | None:
+        """T11: it waited for its origin, which is up: the wait for its turn; None: go. *most*: as `shared_wait`."""
+        if operation.delay_source is not DelaySource.ORIGIN_DOWN or self._shared.is_down(operation, origin):
+            return None
+        room = schedule.room(operation, now)
+        left = self._shared.let_go(operation, origin, now, self._chance.draw(), room, most)
+        return self._behind_origin(operation, left, policy, now) if left > 0 else None
+
+    def _behind_origin(self, operation: Operation, left: int, policy: Policy, now: Moment) -> Write:
+        decision = decide.shared_wait(operation, left, policy=policy, now=now, draw=0.0, source=DelaySource.ORIGIN_DOWN)
         if isinstance(decision, Escalate):
             return self.stop(operation, decision, now)
         return self.reschedule(operation, decision, now)

@@ -60,7 +60,7 @@ def not_found(look: Look) -> Draft:
     """H4: by contract and by history."""
     rules, memory = look.contract.not_found, look.seen.memory
     at, started = look.answer.answered_at, look.seen.started_at
-    if memory.cancel_sent_at is not None and rules.confirms_cancel:
+    if rules.confirms_cancel and _asked_after_our_cancel(look):
         return Draft(Verdict.CANCELLED, explanation="not found after our cancel", rule="not_found.confirms_cancel")
     if memory.first_seen_at is not None and rules.once_seen == "expired":
         return Draft(Verdict.EXPIRED, explanation="not found any more", rule="not_found.once_seen")
@@ -75,9 +75,15 @@ def not_found(look: Look) -> Draft:
     return broken(StopDetail.NOT_FOUND, text, rule="not_found")
 
 
+def _asked_after_our_cancel(look: Look) -> bool:
+    """What was asked before it, and answered after, says nothing of it."""
+    sent = look.seen.memory.cancel_sent_at
+    return sent is not None and look.answer.sent_at >= sent
+
+
 def _gone(look: Look) -> Draft:
     memory = look.seen.memory
-    if memory.cancel_sent_at is not None and look.contract.not_found.confirms_cancel:
+    if look.contract.not_found.confirms_cancel and _asked_after_our_cancel(look):
         return Draft(Verdict.CANCELLED, explanation="gone after our cancel", rule="HTTP 410")
     if memory.first_seen_at is not None:
         return Draft(Verdict.EXPIRED, explanation="HTTP 410: gone", rule="HTTP 410")

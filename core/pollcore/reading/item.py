@@ -33,7 +33,7 @@ def find(look: Look) -> None:
         return
     wanted = look.seen.submitted.job_id
     look.root["item"] = None
-    entries = look.value(plan.entries, "item.entries")
+    entries = _entries(look, plan)
     look.item_absent = f"no entry of job {wanted} in {plan.entries.source}"
     if isinstance(entries, dict) and plan.job_id is None:
         found = [entries[wanted]] if wanted in entries else []
@@ -58,15 +58,32 @@ def find(look: Look) -> None:
         look.root["item"], look.item_absent = found[0], None
 
 
+def _entries(look: Look, plan: ItemPlan) -> Any:
+    """The value of `entries`; for all readings of one answer evaluated once, where it is the same for all. Evaluated
+    again for each operation it would use up their common steps. Raises RuleFailed."""
+    opened = look.opened
+    if opened is None or not plan.entries.roots <= SAME_FOR_ALL:
+        return look.value(plan.entries, "item.entries")
+    # a record that moved meanwhile is read under another contract
+    of = (plan.entries.source, plan.job_id.source if plan.job_id is not None else None)
+    if opened.entries_of != of:
+        opened.entries_of, opened.entries, opened.by_id, opened.failed = of, None, None, None
+        try:
+            opened.entries = look.value(plan.entries, "item.entries")
+        except RuleFailed as failed:
+            opened.failed = failed
+    if opened.failed is not None:
+        raise opened.failed
+    return opened.entries
+
+
 def _of_job(look: Look, plan: ItemPlan, entries: list[Any], wanted: str) -> list[Any]:
     """Raises RuleFailed."""
     assert plan.job_id is not None
     opened = look.opened
     if opened is None or not plan.entries.roots <= SAME_FOR_ALL:
         return [entry for entry, one in _ids(look, plan.job_id, entries) if one == wanted]
-    if opened.failed is not None:
-        raise opened.failed
-    if opened.entries is None:
+    if opened.by_id is None:
         by_id: dict[str, list[Any]] = {}
         try:
             for entry, one in _ids(look, plan.job_id, entries):
@@ -74,8 +91,8 @@ def _of_job(look: Look, plan: ItemPlan, entries: list[Any], wanted: str) -> list
         except RuleFailed as failed:
             opened.failed = failed
             raise
-        opened.entries = by_id
-    return opened.entries.get(wanted, [])
+        opened.by_id = by_id
+    return opened.by_id.get(wanted, [])
 
 
 def _ids(look: Look, job_id: Expression, entries: list[Any]) -> Iterator[tuple[Any, str]]:

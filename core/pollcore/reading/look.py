@@ -49,16 +49,19 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Opened:
-    """What all readings of one answer about several operations share: its body, parsed once; its entries by job id."""
+    """What all readings of one answer about several operations share: its body and its entries, read once."""
 
-    __slots__ = ("_body", "entries", "failed", "listed", "steps")
+    __slots__ = ("_body", "by_id", "entries", "entries_of", "failed", "listed", "steps")
 
     def __init__(self) -> None:
         self.steps = Steps(MAX_SHARED_STEPS)
         self._body: tuple[Any, str | None] | None = None
-        self.entries: dict[str, list[Any]] | None = None
+        self.entries_of: tuple[str, str | None] | None = None
+        """The expressions that *entries*, *by_id* and *failed* are of; None: none was read yet."""
+        self.entries: Any = None
+        self.by_id: dict[str, list[Any]] | None = None
         self.failed: RuleFailed | None = None
-        """What finding the entries by job id failed with."""
+        """What reading the entries, or finding them by job id, failed with."""
         self.listed = False
         """There are entries, whichever jobs they are of."""
 
@@ -67,6 +70,11 @@ class Opened:
         if self._body is None:
             self._body = _open(contract, step, answer)
         return self._body
+
+    @property
+    def is_too_costly(self) -> bool:
+        """The steps did not suffice for all that read this answer."""
+        return self.steps.left < 0
 
 
 class Look:

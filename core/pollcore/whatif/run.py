@@ -125,7 +125,7 @@ class Run:
             else:
                 heappush(self._queue, (one.due << _BITS) | index)
             return None
-        if steps.troubled and steps.kept_back(one, at):
+        if (steps.troubled or one.kept) and steps.kept_back(one, at):
             heappush(self._queue, (one.due << _BITS) | index)
             return None
         return one

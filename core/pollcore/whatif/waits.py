@@ -54,7 +54,7 @@ def moment(at: int) -> Moment:
 class Waiting:
     """A wait in plain numbers, ms from the beginning. *ends*: its job. *record*: as of its last step by the rules."""
 
-    __slots__ = ("at", "deadline", "ends", "index", "next", "polls", "record", "row", "used")
+    __slots__ = ("at", "deadline", "ends", "index", "kept", "next", "polls", "record", "row", "used")
 
     def __init__(self, index: int, at: int, ends: int, deadline: int, next_: int) -> None:
         self.index = index
@@ -65,6 +65,8 @@ class Waiting:
         self.used = 0
         self.polls = 0
         self.row = 0
+        self.kept = False
+        """It waits for an origin that is down, or for its turn after that (T11)."""
         self.record: Operation | None = None
 
     @property
@@ -141,23 +143,30 @@ class Steps:
         )
         if isinstance(decision, Escalate):
             return decision.reason
-        wait.record = outcome.after_schedule(record, decision, now=now)
+        wait.record, wait.kept = outcome.after_schedule(record, decision, now=now), False
         wait.next = decision.next_poll_at - BEGINNING
         return True
 
     def kept_back(self, wait: Waiting, at: int) -> bool:
-        """T11: the origin is down and another wait asks it; the next look is drawn."""
-        now = moment(at)
+        """T11: the origin is down and another wait asks it, or it is up and this one's turn has not come; the next look
+        is drawn."""
+        now, room = moment(at), wait.deadline - at
         if not self._shared.may_probe(self._template, ORIGIN, now):
-            again = self._shared.look_again(self._template, ORIGIN, now, self._worker.recheck_ms, self._draw())
-            wait.next = at + look_again(again, wait.deadline - at)
+            again = self._shared.look_again(self._template, ORIGIN, now, self._worker.recheck_ms, self._draw(), room)
+            wait.next, wait.kept = at + look_again(again, room), True
             return True
         if self._shared.is_down(self._template, ORIGIN):
             self._shared.probing(self._record_of(wait), ORIGIN, now, self._total_ms)
+        elif wait.kept:
+            left = self._shared.let_go(self._record_of(wait), ORIGIN, now, self._draw(), room)
+            if left > 0:
+                wait.next = at + look_again(left, room)
+                return True
         return False
 
     def capped(self, wait: Waiting, at: int) -> None:
         """T8: no room under a cap."""
+        wait.kept = False
         pause = self._worker.cap_pause_ms
         wait.next = at + pause + int(pause * self._draw())
 
@@ -165,6 +174,7 @@ class Steps:
 
     def answer(self, wait: Waiting, fate: Fate, at: int) -> StopReason | bool | None:
         """What a counted request brought: a stop's reason, True: the job's end was seen, None: the wait goes on."""
+        wait.kept = False
         if fate is Fate.ANSWERED and at < wait.ends and self._guidance is None and wait.used < self.most:
             if self.troubled:
                 self.troubled = False

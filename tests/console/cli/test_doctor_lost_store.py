@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,6 +13,14 @@ from tests.console.cli.gate_home import LIMIT_S, run
 
 PROVIDER = '[providers.lab]\ncontract = "example-jobs"\nbase_url = "http://127.0.0.1:9"\n'
 NAMED = '[audit]\nkey_file = "{}"\n'
+
+
+@pytest.fixture(autouse=True)
+def without_a_keyring(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The keys and the anchor lie in files of the home, also where this machine has a Secret Service."""
+    for name in [each for each in os.environ if each.startswith("DBUS")]:
+        monkeypatch.delenv(name)
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
 
 
 def _begun(home: Path, settings: str) -> None:

@@ -328,10 +328,16 @@ async def test_marks_pins_and_what_was_looked_for_are_found_again_those_of_lost_
     async with console(fake.runner, home=tmp_path) as (app, pilot):
         assert "op-00000001" in app.state.board.marked
         await pilot.press("slash", *"bolt", "enter", "escape", "7", "U")
-        assert app.state.board.marked == set()
+        await until(pilot, lambda: app.state.board.marked == set(), "no mark is left")
         await pilot.press("1", "G", "space", "7")
+        await until(pilot, lambda: app.state.view is View.MARKED and app.state.board.marked, "one row is marked")
         marked = set(app.state.board.marked)
-        await until(pilot, lambda: ui_file.read(tmp_path).get(memory.PART, {}).get("view") == "marked", "it is kept")
+
+        def kept_as_it_is() -> bool:
+            part = ui_file.read(tmp_path).get(memory.PART, {})
+            return (part.get("view"), set(part.get("marks", ()))) == ("marked", marked)
+
+        await until(pilot, kept_as_it_is, "it is kept")
     kept = ui_file.read(tmp_path)[memory.PART]
     assert kept["pins"] == ["op-00000002"]
     async with console(fake.runner, home=tmp_path) as (app, pilot):

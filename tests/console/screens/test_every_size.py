@@ -98,8 +98,9 @@ async def test_every_kind_of_card_lives_through_every_small_size() -> None:
                 await pilot.press("l")
                 await until(pilot, lambda: isinstance(app.screen, MembersScreen), "the list")
                 await through_all_sizes(app, pilot, "the list")
-            while app.screen is not app._live:
+            while (here := app.screen) is not app._live:
                 await pilot.press("escape")
+                await until(pilot, lambda here=here: app.screen is not here, "it closes")  # type: ignore[misc]
     assert core.actions.decided == []
 
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.core.reading.helpers import URL, answer, contract, look, operation
+from tests.core.reading.test_reading_item import made
 
 from pollcore.contract.counted import COST_OF_STEP, MAX_SHARED_STEPS, MAX_STEPS, Steps, TooCostly
 from pollcore.contract.expressions import compile_expression
@@ -91,6 +92,51 @@ def test_an_answer_that_several_operations_read_has_one_count_for_all_of_them() 
     # which one of them uses up the last step says nothing about its job: each of the rest is asked for alone
     assert seen.apart
     assert left[0] > 0 > left[-1]
+
+
+@pytest.mark.rule("H7", "B2")
+@pytest.mark.parametrize(
+    ("entries", "most"),
+    [
+        ("body.jobs[].{id: id, status: status}", 1_000),
+        ("body.jobs[?kind=='x'].{id: id, status: status, steps: steps}", 500),
+        ("body.jobs[?kind=='none'].{id: id, status: status}", 500),
+    ],
+)
+def test_entries_that_are_computed_are_computed_once_for_all_that_share_the_answer(entries: str, most: int) -> None:
+    one = made(f'item = {{ entries = "{entries}", job_id = "item.id" }}\n')
+    listed = [{"id": f"job-{n}", "kind": "x", "status": "running", "steps": [1]} for n in range(most)]
+    got, shared = answer(200, {"jobs": listed}), Opened()
+    for n in range(most):
+        left = shared.steps.left
+        seen, _ = read(one, operation(job_id=f"job-{n}"), (Exchange("status", URL, got, most - 1),), shared)
+        # whether it is there or not, no one is asked alone for what it cost
+        assert (seen.verdict, seen.apart) == (Verdict.WAITING, False)
+        assert n == 0 or left - shared.steps.left <= 10
+    assert not shared.is_too_costly
+
+
+@pytest.mark.rule("H7")
+def test_entries_that_cost_too_much_cost_it_once_and_say_so_to_each() -> None:
+    one = made(f'item = {{ entries = "{COSTLY[0][0].removeprefix("length(")[:-1]}", job_id = "item.id" }}\n')
+    got, shared = answer(200, COSTLY[0][1]), Opened()
+    for _ in range(3):
+        seen, _ = read(one, operation(), (Exchange("status", URL, got, 2),), shared)
+        assert seen.apart
+        assert shared.is_too_costly
+    alone, _ = look(one, got)
+    assert f"takes more than {MAX_STEPS:,} steps" in (alone.explanation or "")
+
+
+@pytest.mark.rule("S8")
+def test_an_answer_read_again_under_another_contract_has_the_entries_of_that_one() -> None:
+    got, shared = answer(200, {"jobs": [{"id": "job-1", "status": "running"}], "more": []}), Opened()
+    found = []
+    for entries in ("body.jobs", "body.more", "body.jobs"):
+        one = made(f'item = {{ entries = "{entries}", job_id = "item.id" }}\n')
+        seen, _ = read(one, operation(), (Exchange("status", URL, got, 1),), shared)
+        found.append(seen.job_seen)
+    assert found == [True, False, True]
 
 
 @pytest.mark.rule("H7")

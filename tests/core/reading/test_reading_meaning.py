@@ -72,6 +72,12 @@ def test_not_found_by_history_grace_seen_cancelled() -> None:
     assert "10:00:30" in (late.explanation or "")
     assert look(made, answer(404, {}, after=1_000), SEEN)[0].verdict is V.EXPIRED
     assert look(made, answer(404, {}, after=1_000), Memory(cancel_sent_at=START))[0].verdict is V.CANCELLED
+    for code in (404, 410):
+        # asked before the cancel was sent, answered after it: nothing of the cancel is in it
+        asked = answer(code, {}, after=1_000)
+        for sent_at, verdict in ((asked.sent_at, V.CANCELLED), (Instant(asked.sent_at + 1), V.EXPIRED)):
+            known = msgspec.structs.replace(SEEN, cancel_sent_at=sent_at)
+            assert look(made, asked, known)[0].verdict is verdict
     assert kind(look(contract(), answer(404, {}), SEEN)) == (V.INTEGRATION, D.NOT_FOUND)
     assert kind(look(contract(), answer(404, {}), Memory(cancel_sent_at=START))) == (V.INTEGRATION, D.NOT_FOUND)
     assert look(contract(), answer(410, {}), SEEN)[0].verdict is V.EXPIRED

@@ -8,7 +8,7 @@ Source: spec A5, E7, G4, S8; docs/audit.md.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from typing import Any, Final
 
@@ -21,32 +21,55 @@ from pollcore.facts import ChoiceKind, EventName, StopReason
 
 MAX_FOUND: Final = 100
 MAX_ROWS: Final = 1_000_000
-"""Of one table, the newest: more are not looked at."""
+"""Of operations that wait for a person: more are not looked at."""
 _GIVE_NOTHING: Final = frozenset({ChoiceKind.CHECK_AGAIN, ChoiceKind.ASK_AGAIN})
 """Answers told as `granted` that are no new authority: no grant is kept of them."""
 _HUMAN: Final = (EventName.GRANTED, EventName.REJECTED, EventName.CLOSED, EventName.HELD, EventName.HOLD_ENDED)
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names)
+
+
 _STANDS: Final = (
     "SELECT o.id, o.status, (SELECT count(*) FROM escalation q WHERE q.operation=o.op AND q.decided_at IS NULL) "
     "FROM operation o WHERE o.status IN ('escalated', 'awaiting_approval') LIMIT ?"
 )
-_DECIDED: Final = (
-    "SELECT q.escalation_id, o.id, o.op, q.decided_at, q.decision "
-    "FROM escalation q JOIN operation o ON o.op=q.operation WHERE q.decided_at IS NOT NULL AND q.operator IS NOT NULL "
-    "AND NOT EXISTS(SELECT 1 FROM archived a WHERE a.op=o.op) ORDER BY q.rowid DESC LIMIT ?"
-)
-_EVENTS: Final = (
-    f"SELECT operation, at, event, decision, reason FROM event WHERE event IN ({','.join('?' * len(_HUMAN))}) "
-    "AND operation IS NOT NULL ORDER BY seq DESC LIMIT ?"
-)
-_GRANTS: Final = (
-    'SELECT g.operation, o.id, g.granted_at, g.grant_id FROM "grant" g JOIN operation o ON o.op=g.operation '
-    "WHERE NOT EXISTS(SELECT 1 FROM archived a WHERE a.op=o.op) ORDER BY g.rowid DESC LIMIT ?"
-)
+_LIVE: Final = "NOT EXISTS(SELECT 1 FROM archived a WHERE a.op=o.op)"
+# What people decided, told by events: one walk over them, which no index helps, for all three comparisons. One answer
+# about a contract's first use settles the questions of its other operations, too (X7): it is no grant of theirs.
+_DECIDED: Final = f"""
+WITH told AS MATERIALIZED (SELECT operation AS op, at, event='{EventName.GRANTED}'
+    AND coalesce(decision, '') NOT IN ({_listed(sorted(_GIVE_NOTHING))})
+    AND reason IS NOT '{StopReason.FIRST_USE}' AS gives
+  FROM event WHERE event IN ({_listed(_HUMAN)}) AND operation IS NOT NULL),
+given AS (SELECT op, sum(gives) AS events FROM told GROUP BY op HAVING sum(gives) > 0)
+SELECT 'question', o.id, q.escalation_id, q.decision, 0 FROM escalation q JOIN operation o ON o.op=q.operation
+  WHERE q.decided_at IS NOT NULL AND q.operator IS NOT NULL AND {_LIVE}
+  AND (o.op, q.decided_at) NOT IN (SELECT op, at FROM told)
+UNION ALL SELECT 'grant', o.id, g.grant_id, NULL, 0 FROM "grant" g JOIN operation o ON o.op=g.operation
+  WHERE {_LIVE} AND (o.op, g.granted_at) NOT IN (SELECT op, at FROM told)
+UNION ALL SELECT 'given', o.id, given.events, NULL, (SELECT count(*) FROM "grant" g WHERE g.operation=o.op)
+  FROM given JOIN operation o ON o.op=given.op
+  WHERE {_LIVE} AND (SELECT count(*) FROM "grant" g WHERE g.operation=o.op) < given.events
+LIMIT ?
+"""
+"""Kind, operation, then of a question its id and decision; of a grant its id; else how many were given and are kept."""
 
 
 def run(conn: Any) -> list[str]:
-    """What contradicts what, a sentence each, MAX_FOUND at most; empty: nothing that can be told."""
-    found = [*foreign(conn), *_contracts(conn), *_questions(conn), *_grants_and_events(conn)]
+    """What contradicts what, a sentence each, MAX_FOUND at most; empty: nothing that can be told.
+
+    All of one moment: a core that writes between two of the questions is no foreign hand.
+    """
+    if conn.in_transaction:  # an earlier ROLLBACK failed
+        conn.execute("ROLLBACK")
+    conn.execute("BEGIN")
+    try:
+        found = [*foreign(conn), *_contracts(conn), *_questions(conn), *_grants_and_events(conn)]
+    finally:
+        if conn.in_transaction:
+            conn.execute("ROLLBACK")
     return found[:MAX_FOUND]
 
 
@@ -96,31 +119,12 @@ def _questions(conn: Any) -> list[str]:
     ]
 
 
-def _grants_and_events(conn: Any) -> list[str]:
+def _grants_and_events(conn: Any) -> Iterator[str]:
     """What people decided, as questions and grants keep it and as events tell it."""
-    told = conn.execute(_EVENTS, (*_HUMAN, MAX_ROWS)).fetchall()
-    moments = {(op, at) for op, at, *_ in told}
-    found = [
-        f"question {question} of {name}: marked as decided ({decision}), and no event tells that"
-        for question, name, op, at, decision in conn.execute(_DECIDED, (MAX_ROWS,)).fetchall()
-        if (op, at) not in moments
-    ]
-    granted = Counter(
-        op
-        for op, _, event, decision, reason in told
-        # one answer about a contract's first use settles the questions of its other operations, too (X7)
-        if event == EventName.GRANTED and decision not in _GIVE_NOTHING and reason != StopReason.FIRST_USE
-    )
-    kept: Counter[int] = Counter()
-    names: dict[int, str] = {}
-    for op, name, at, grant in conn.execute(_GRANTS, (MAX_ROWS,)).fetchall():
-        kept[op] += 1
-        names[op] = name
-        if (op, at) not in moments:
-            found.append(f"grant {grant} of {name}: no event tells that it was given")
-    for op, count in granted.items():
-        if kept[op] < count:
-            who = names.get(op) or conn.execute("SELECT id FROM operation WHERE op=?", (op,)).fetchone()[0]
-            if conn.execute("SELECT 1 FROM archived WHERE op=?", (op,)).fetchone() is None:
-                found.append(f"operation {who}: {count} grants were given by its events, {kept[op]} are kept")
-    return found
+    for kind, name, first, decision, kept in conn.execute(_DECIDED, (MAX_FOUND,)).fetchall():
+        if kind == "question":
+            yield f"question {first} of {name}: marked as decided ({decision}), and no event tells that"
+        elif kind == "grant":
+            yield f"grant {first} of {name}: no event tells that it was given"
+        else:
+            yield f"operation {name}: {first} grants were given by its events, {kept} are kept"
