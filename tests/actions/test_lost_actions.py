@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -43,10 +45,9 @@ class Killed(BaseException):
     """Stands for a process that ends in the middle of a request."""
 
 
-async def dead_cancel(h: House, *answers: dict[str, Any]) -> ActionRecord:
-    """`op-job-1` stopped, a cancel was granted, and its process ended while its request was out."""
-    await h.submit("job-1", says("strange"), *answers)
-    await h.run()
+@contextlib.contextmanager
+def killed_while_sending(h: House) -> Iterator[None]:
+    """The process of what happens inside ends while its request is out."""
     transport: Any = h.core.transport
     send = transport.send
 
@@ -55,8 +56,16 @@ async def dead_cancel(h: House, *answers: dict[str, Any]) -> ActionRecord:
 
     transport.send = dies
     with pytest.raises(Killed):
-        await h.choose(ChoiceKind.CANCEL_AT_PROVIDER)
+        yield
     transport.send = send
+
+
+async def dead_cancel(h: House, *answers: dict[str, Any]) -> ActionRecord:
+    """`op-job-1` stopped, a cancel was granted, and its process ended while its request was out."""
+    await h.submit("job-1", says("strange"), *answers)
+    await h.run()
+    with killed_while_sending(h):
+        await h.choose(ChoiceKind.CANCEL_AT_PROVIDER)
     return await the_action(h)
 
 
@@ -215,16 +224,8 @@ async def test_a_fetch_whose_process_died_is_unknown_and_is_not_done_again(tmp_p
     async with house(tmp_path) as h:
         await h.submit("job-1", DONE)
         await h.run()
-        transport: Any = h.core.transport
-        send = transport.send
-
-        async def dies(*_: Any) -> Any:
-            raise Killed
-
-        transport.send = dies
-        with pytest.raises(Killed):
+        with killed_while_sending(h):
             await h.core.actions.fetch("op-job-1", tmp_path / "out", "me")
-        transport.send = send
         assert await h.core.actions.settle_lost() == 1
         action = await the_action(h)
         assert (action.kind, action.outcome) == (ActionKind.FETCH_RESULT, ActionOutcome.UNKNOWN)

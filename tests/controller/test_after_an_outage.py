@@ -19,9 +19,9 @@ from tests.controller.batch_house import registry, shared_house
 from tests.controller.house import house
 from tests.controller.test_company import NOW, operation
 from tests.controller.test_shared_requests import hand_over
+from tests.controller.test_shared_waits import MANY, most_in_a_second, outage
 
 ORIGIN = "https://one.test:443"
-MANY = {"max_transport_failures": 50, "max_status_requests": 60}
 
 
 def later(ms: int) -> Moment:
@@ -102,12 +102,7 @@ def test_a_release_that_is_over_holds_nobody_back_and_what_it_remembers_is_bound
 @pytest.mark.rule("T11", "X2")
 async def test_nobody_ends_at_its_deadline_though_the_origin_answered_well_before(tmp_path: Path) -> None:
     async with house(tmp_path) as h:
-        await h.bank.close_port()
-        for n in range(400):
-            await h.submit(f"j{n}", DONE, deadline_ms=50 * SECOND, **MANY)
-        await h.run(20 * SECOND)
-        await h.bank.open_port()
-        await h.run(MINUTE)
+        await outage(h, 400, 20 * SECOND, MINUTE, deadline_ms=50 * SECOND)
         ends = [await h.op(f"op-j{n}") for n in range(400)]
         assert {op.status for op in ends} == {Status.SUCCEEDED}
 
@@ -116,16 +111,9 @@ async def test_nobody_ends_at_its_deadline_though_the_origin_answered_well_befor
 @pytest.mark.rule("T11")
 async def test_of_many_whose_looks_come_close_together_no_more_go_than_the_pace_lets(tmp_path: Path) -> None:
     async with house(tmp_path) as h:
-        await h.bank.close_port()
-        for n in range(400):
-            await h.submit(f"j{n}", DONE, **MANY)
-        await h.run(MINUTE)
-        await h.bank.open_port()
-        await h.run(3 * MINUTE)
-        released = sorted(seen.boot for seen in h.bank.status_seen)
+        released = await outage(h, 400, MINUTE, 3 * MINUTE)
         assert len(released) == 400
-        together = max(sum(at <= other < at + SECOND for other in released) for at in released)
-        assert together <= 20, together
+        assert most_in_a_second(released) <= 20
 
 
 @pytest.mark.rule("T11")

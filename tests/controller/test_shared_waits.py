@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -186,6 +187,21 @@ async def test_an_origin_that_is_down_is_asked_by_one_and_the_others_burn_nothin
         assert len(waited) >= 6
 
 
+async def outage(h: House, count: int, down_ms: int, up_ms: int, **limits: Any) -> list[int]:
+    """*count* operations `op-jN` wait while their origin is down, and go on when it answers: when each was asked."""
+    await h.bank.close_port()
+    for n in range(count):
+        await h.submit(f"j{n}", DONE, **MANY, **limits)
+    await h.run(down_ms)
+    await h.bank.open_port()
+    await h.run(up_ms)
+    return sorted(seen.boot for seen in h.bank.status_seen)
+
+
+def most_in_a_second(released: list[int]) -> int:
+    return max(sum(at <= other < at + SECOND for other in released) for at in released)
+
+
 @pytest.mark.rule("T11")
 async def test_all_are_let_go_spread_when_the_probe_answers(tmp_path: Path) -> None:
     async with house(tmp_path) as h:
@@ -209,13 +225,7 @@ async def test_all_are_let_go_spread_when_the_probe_answers(tmp_path: Path) -> N
 @pytest.mark.rule("T11")
 async def test_those_that_waited_for_the_probe_are_let_go_within_seconds_of_its_answer(tmp_path: Path) -> None:
     async with house(tmp_path) as h:
-        await h.bank.close_port()
-        for n in range(12):
-            await h.submit(f"j{n}", DONE, **MANY)
-        await h.run(8 * MINUTE)
-        await h.bank.open_port()
-        await h.run(3 * MINUTE)
-        released = sorted(seen.boot for seen in h.bank.status_seen)
+        released = await outage(h, 12, 8 * MINUTE, 3 * MINUTE)
         assert len(released) == 12
         assert released[-1] - released[0] <= 5 * SECOND
 
@@ -224,16 +234,9 @@ async def test_those_that_waited_for_the_probe_are_let_go_within_seconds_of_its_
 @pytest.mark.rule("T11")
 async def test_however_many_waited_no_more_are_let_go_at_a_time(tmp_path: Path) -> None:
     async with house(tmp_path) as h:
-        await h.bank.close_port()
-        for n in range(200):
-            await h.submit(f"j{n}", DONE, **MANY)
-        await h.run(MINUTE)
-        await h.bank.open_port()
-        await h.run(2 * MINUTE)
-        released = sorted(seen.boot for seen in h.bank.status_seen)
+        released = await outage(h, 200, MINUTE, 2 * MINUTE)
         assert len(released) == 200
-        together = max(sum(at <= other < at + SECOND for other in released) for at in released)
-        assert together <= 20, together
+        assert most_in_a_second(released) <= 20
 
 
 @pytest.mark.rule("T11", "X2", "E10")

@@ -55,13 +55,17 @@ async def test_its_digit_is_not_the_cancels_and_enter_grants_neither(fake: FakeC
         assert fake.actions.decided == []
 
 
+def after_a_cancel_whose_stronger_one_comes_later(fake: FakeCore, monkeypatch: pytest.MonkeyPatch) -> None:
+    later = ForceCancel("The export is killed.", POLICY.force_cancel.confirm, after=5 * MINUTE)  # type: ignore[union-attr]
+    monkeypatch.setattr(fakes, "POLICY", msgspec.structs.replace(POLICY, force_cancel=later))
+    after_a_cancel(fake)
+
+
 @pytest.mark.rule("E7", "G4", "G8")
 async def test_when_its_time_comes_the_card_says_so_and_stands_still_until_its_own_key(
     fake: FakeCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    later = ForceCancel("The export is killed.", POLICY.force_cancel.confirm, after=5 * MINUTE)  # type: ignore[union-attr]
-    monkeypatch.setattr(fakes, "POLICY", msgspec.structs.replace(POLICY, force_cancel=later))
-    after_a_cancel(fake)
+    after_a_cancel_whose_stronger_one_comes_later(fake, monkeypatch)
     async with console(fake.runner) as (app, pilot):
         card = await open_card(app, pilot, OPERATION)
         body = card.query_one("#card", LinesView)
@@ -82,9 +86,7 @@ async def test_when_its_time_comes_the_card_says_so_and_stands_still_until_its_o
 async def test_a_choice_of_a_card_that_time_has_changed_is_refused(
     fake: FakeCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    later = ForceCancel("The export is killed.", POLICY.force_cancel.confirm, after=5 * MINUTE)  # type: ignore[union-attr]
-    monkeypatch.setattr(fakes, "POLICY", msgspec.structs.replace(POLICY, force_cancel=later))
-    after_a_cancel(fake)
+    after_a_cancel_whose_stronger_one_comes_later(fake, monkeypatch)
     async with console(fake.runner) as (app, pilot):
         card = await open_card(app, pilot, OPERATION)
         fake.clock.forward(3 * MINUTE)
