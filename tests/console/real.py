@@ -67,6 +67,10 @@ def make_home(folder: Path, url: str) -> Path:
     return folder
 
 
+STORY_TIME = r"(?:\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d"
+"""A time as a story tells it: with its date where that is another day, as around midnight."""
+
+
 def environment() -> dict[str, str]:
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("TEXTUAL", "DBUS"))}
     return {**inherited, "PYTHONPATH": os.pathsep.join((str(ROOT / "core"), str(ROOT / "console")))}

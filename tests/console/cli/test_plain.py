@@ -18,6 +18,7 @@ import msgspec
 import pytest
 from tests.console.cli.test_process import PROGRAM, environment, run
 from tests.console.ptylib import Terminal
+from tests.console.real import STORY_TIME
 from tests.console.screens.conftest import RealCore
 from tests.console.seed import HOSTILE, NOW, seeded, stopped
 
@@ -126,7 +127,7 @@ def test_table_events_and_cards_are_told_whole_and_harmless(tmp_path: Path, told
     text = "\n".join(told)
     assert told[0] == "prod, told in lines. Times are UTC. Ctrl+C ends it."
     assert "core: this process polls" in told
-    assert re.search(r"^\d\d:\d\d:\d\d op-\d+ polled, state running, next poll", text, re.MULTILINE)
+    assert re.search(rf"^{STORY_TIME} op-\d+ polled, state running, next poll", text, re.MULTILINE)
     assert told[-1].startswith("ending: the core of this process stops, ")
     card = told[next(n for n, line in enumerate(told) if line.startswith("Card ") and "op-0000000a" in line) :]
     card = card[: card.index("")]

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.console.cli.conftest import HOSTILE
 from tests.console.cli.test_commands import EVENT_FIELDS, SHOW_FIELDS
-from tests.console.real import LIMIT_S, PROGRAM, Provider, environment, make_home
+from tests.console.real import LIMIT_S, PROGRAM, STORY_TIME, Provider, environment, make_home
 from tests.serving import serving
 
 from pollconsole.cli import entry
@@ -87,7 +87,7 @@ def test_a_job_is_handed_over_waited_for_and_its_result_fetched(home: Home, prov
     home.call("fetch", "op-mine", "--to", str(target))
     assert json.loads(target.read_text()) == {"answer": 42}
     lines = home.call("audit", "show", "op-mine").split("\n")
-    assert re.match(r"\d\d:\d\d:\d\d submitted job job-7, deadline \d\d:\d\d:\d\d, budget 25", lines[0])
+    assert re.match(rf"{STORY_TIME} submitted job job-7, deadline {STORY_TIME}, budget 25", lines[0])
     events = home.json("audit", "show", "op-mine")["events"]
     assert EVENT_FIELDS - set(events[0]) == set()
     assert "result_revealed" in {event["event"] for event in events}

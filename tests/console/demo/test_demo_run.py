@@ -8,6 +8,7 @@ import unicodedata
 
 import pytest
 from tests.console.demo.conftest import EXPECTED, LIMIT_S, Seen, outcome
+from tests.console.real import STORY_TIME
 
 from pollconsole import bridge, demo
 from pollconsole.demo import approvals
@@ -161,9 +162,15 @@ def test_hostile_texts_are_kept_whole_and_shown_harmless(seen: Seen) -> None:
 @pytest.mark.rule("A2")
 def test_its_stories_read_as_stories(seen: Seen) -> None:
     told = seen.printed["audit show op-320"]
-    assert re.search(r"^\S{8} submitted job vid_320s, deadline \S{8}, budget 25", told, re.MULTILINE)
-    assert re.search(r"^\S{8} polled, state running, next poll \S{8} from local backoff$", told, re.MULTILINE)
-    assert re.search(r"^\S{8} received 503, Retry-After 60, next poll \S{8} from provider guidance", told, re.MULTILINE)
+    assert re.search(rf"^{STORY_TIME} submitted job vid_320s, deadline {STORY_TIME}, budget 25", told, re.MULTILINE)
+    assert re.search(
+        rf"^{STORY_TIME} polled, state running, next poll {STORY_TIME} from local backoff$", told, re.MULTILINE
+    )
+    assert re.search(
+        rf"^{STORY_TIME} received 503, Retry-After 60, next poll {STORY_TIME} from provider guidance",
+        told,
+        re.MULTILINE,
+    )
 
 
 @pytest.mark.rule("A5")
