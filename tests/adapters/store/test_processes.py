@@ -129,3 +129,32 @@ def wait_for(condition: Any) -> bool:
             return False
         time.sleep(0.005)
     return True
+
+
+STARTS = 6
+OPENERS = 6
+OPENER = """
+import pathlib, sys, time
+from pollcore.adapters.store import opening
+go = pathlib.Path(sys.argv[2])
+print("ready", flush=True)
+while not go.exists():
+    pass
+opening.open_writer(sys.argv[1]).close()
+"""
+
+
+@pytest.mark.rule("O6", "O4")
+def test_processes_that_make_one_new_store_at_the_same_moment_all_get_it(tmp_path: Path) -> None:
+    for number in range(STARTS):
+        go, path = tmp_path / f"go-{number}", tmp_path / f"{number}.db"
+        command = [sys.executable, "-c", OPENER, str(path), str(go)]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT / "core")}
+        pipe = subprocess.PIPE
+        openers = [
+            subprocess.Popen(command, env=environment, stdout=pipe, stderr=pipe, text=True) for _ in range(OPENERS)
+        ]
+        assert all(one.stdout is not None and one.stdout.readline() == "ready\n" for one in openers)
+        go.touch()
+        ended = [(one.communicate(timeout=LIMIT_S)[1], one.returncode) for one in openers]
+        assert ended == [("", 0)] * OPENERS

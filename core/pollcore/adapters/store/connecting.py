@@ -127,10 +127,12 @@ def _connect(target: str, *, uri: bool = False) -> Any:
 
 def _connect_unless_full(path: str) -> Any:
     """A connection, or None: the disk is too full for the files that SQLite wants beside the store."""
-    there = path != MEMORY and Path(path).exists()
+    # where there is room nothing is read here: a read before the journal is chosen can be in the way of another process
+    # that makes the same store at this moment
+    looks = path != MEMORY and places.is_full(Path(path).parent) and Path(path).exists()
     conn = _connect(path)
     try:
-        if there:
+        if looks:
             conn.execute("SELECT count(*) FROM sqlite_master").fetchall()
     except sqlite3.Error as error:
         conn.close()

@@ -7,14 +7,22 @@ Source: spec O6; reliability section 4.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import contextlib
+import fcntl
+import os
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
 
 from pollcore.adapters.store import connecting, copying, library, schema
 from pollcore.adapters.store.connecting import MEMORY
 from pollcore.adapters.store.errors import unusable
 from pollcore.adapters.store.library import sqlite3, utilities
 from pollcore.facts import StoreUnusable
+
+LOOK_S: Final = 0.02
+"""How soon it is seen that another process has opened the store."""
 
 
 def open_writer(
@@ -35,6 +43,40 @@ def open_writer(
     Raises:
         StoreUnusable: as connect; or the schema is newer than this program, or older and cannot be brought up to date.
     """
+    with _one_at_a_time(path):
+        return _opened(path, steps, [] if copies is None else copies, when_full)
+
+
+@contextlib.contextmanager
+def _one_at_a_time(path: str) -> Iterator[None]:
+    """Two processes that make one new store, or change its journal, at the same moment are in each other's way, and
+    SQLite then gives up at once. The lock of the folder keeps the second one waiting; after BUSY_MS it goes on all the
+    same, since what a store holds is guarded by SQLite's own locks alone."""
+    if path == MEMORY:
+        yield
+        return
+    try:
+        folder = os.open(Path(path).parent, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:  # told by whoever connects
+        yield
+        return
+    try:
+        end = time.monotonic() + connecting.BUSY_MS / 1000
+        while time.monotonic() < end:
+            try:
+                fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                time.sleep(LOOK_S)
+            except OSError:
+                break  # a file system without such locks
+            else:
+                break
+        yield
+    finally:
+        os.close(folder)
+
+
+def _opened(path: str, steps: Mapping[int, schema.Step], copies: list[str], when_full: bool) -> Any:
     conn = connecting.connect(path, when_full=when_full)
     try:
         sealed = connecting.only_reads(conn)
@@ -48,7 +90,7 @@ def open_writer(
             got = conn.execute(f"PRAGMA journal_mode={mode}").fetchone()[0]
             if got.upper() != mode:
                 raise StoreUnusable(f"store {path}: journal mode {mode} was refused ({got}): check its file system")
-        _migrate(conn, path, steps, [] if copies is None else copies)
+        _migrate(conn, path, steps, copies)
         schema.assert_triggers(conn, path)
     except sqlite3.Error as error:
         conn.close()
